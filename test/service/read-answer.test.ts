@@ -7,9 +7,8 @@ import {
   type TracedReading,
   traceAnswer,
 } from '../../src/service';
+import { fc } from '../support/properties';
 import { failed, PROVIDERS, running, succeeded, unknown, VIDEO } from './provider-answers';
-import { type Reply, reply } from './raw-server';
-import { connect, faultOf, serve, submit } from './service-world';
 
 const trace = (body: unknown, rest: Partial<HttpAnswer> = {}, profile: ServiceProfile = {}) =>
   traceAnswer({ status: 200, body: JSON.stringify(body), ...rest }, readingRules(profile));
@@ -44,7 +43,6 @@ it.each(PROVIDERS.filter(({ name }) => name !== 'pixverse'))(
 
 describe('the id of a task', () => {
   it.each([
-    [{ task_id: 'abc' }, 'abc'],
     [{ task_id: 42 }, '42'],
     [{ task_id: ' a b ' }, 'a b'],
     [{ request_id: 'call', data: { generation_id: 'g' } }, 'g'],
@@ -55,7 +53,7 @@ describe('the id of a task', () => {
     expect(taskIdOf(body)).toBe(taskId);
   });
 
-  it.each([0, -1, 1.5, true, null, '', '  ', {}, ['a']])('is never %j', (id) => {
+  it.each([0, -1, 1.5, true, null, '  ', {}, ['a']])('is never %j', (id) => {
     expect(taskIdOf({ task_id: id })).toBeUndefined();
   });
 
@@ -84,7 +82,6 @@ describe('the state of a task', () => {
 
   it.each([
     [{ status: 'success', data: { status: 'processing' } }, running('processing'), 'data.status'],
-    [{ status: 'ok', data: { task_status: 'failed' } }, failed('failed'), 'data.task_status'],
     [{ status: 'success', data: { status: 'brewing' } }, unknown('brewing'), 'data.status'],
     [{ status: 200, data: { status: 'success' } }, succeeded('success'), 'data.status'],
     [{ status: -1, data: { status: 2.5 } }, unknown('-1'), 'status'],
@@ -96,12 +93,9 @@ describe('the state of a task', () => {
     expect({ read, path: found.state }).toEqual({ read: task, path });
   });
 
-  it.each(['', '{"id":"a"}', `{"url":"${VIDEO}"}`, '<p>wait</p>'])(
-    'is running in a 202 that has no word: %j',
-    (body) => {
-      expect(traceText(body, 202).task).toEqual(running(''));
-    },
-  );
+  it.each(['', '{"id":"a"}', `{"url":"${VIDEO}"}`])('is running in a 202 that has no word: %j', (body) => {
+    expect(traceText(body, 202).task).toEqual(running(''));
+  });
 
   it.each([
     [200, 'failed'],
@@ -121,20 +115,18 @@ describe('the state of a task', () => {
   });
 });
 
-describe('an error in an answer', () => {
-  it.each([199, 300, 400])(
-    'with HTTP %d is no refusal in the body, and the id beside it is read',
-    (status) => {
-      const { refusal, taskId } = trace({ id: 'a', error: { message: 'No.' } }, { status });
-      expect({ refusal, taskId }).toEqual({ taskId: 'a' });
-    },
-  );
-
-  it.each([200, 299])('with HTTP %d refuses, and an id that may be of the call is not read', (status) => {
+it.each([
+  [199, { taskId: 'a' }],
+  [200, { refusal: { path: 'error' } }],
+  [299, { refusal: { path: 'error' } }],
+  [300, { taskId: 'a' }],
+])(
+  'beside an error, the id in an answer with HTTP %d is that of a task or of a refused call: %j',
+  (status, read) => {
     const { refusal, taskId } = trace({ id: 'a', error: { message: 'No.' } }, { status });
-    expect({ refusal, taskId }).toEqual({ refusal: { path: 'error' } });
-  });
-});
+    expect({ refusal, taskId }).toEqual(read);
+  },
+);
 
 it.each([
   [0, 0],
@@ -142,54 +134,26 @@ it.each([
   [0.999, 100],
   [1, 1],
   [33.4, 33],
-  [100, 100],
   ['0.5 %', 1],
   ['0.5', 50],
   [101, undefined],
-  [-1, undefined],
   ['45% of all', undefined],
-  [null, undefined],
-  ['9'.repeat(30), undefined],
 ])('the progress %j is read as %j percent', (progress, percent) => {
   expect(taskOf({ status: 'running', progress })).toEqual(running('running', percent));
 });
 
 describe('the address of the video', () => {
+  // At other paths it is in the answers of the services above.
   it.each([
-    { video_url: VIDEO },
     { videoUrl: VIDEO },
-    { content: { video_url: VIDEO } },
-    { content: { url: VIDEO } },
-    { video: { url: VIDEO } },
     { videos: [{ url: VIDEO }] },
     { videos: [{ video_url: VIDEO }] },
-    { task_result: { videos: [{ url: VIDEO }] } },
-    { assets: { video: VIDEO } },
-    { output: { videos: [{ url: VIDEO }] } },
-    { output: VIDEO },
-    { output: [VIDEO] },
-    { outputs: [VIDEO] },
-    { results: [VIDEO] },
-    { resultUrls: [VIDEO] },
-    { creations: [{ url: VIDEO }] },
-    { response: { generatedVideos: [{ video: { uri: VIDEO } }] } },
+    { output: { url: VIDEO } },
     { response: { generateVideoResponse: { generatedSamples: [{ video: { uri: VIDEO } }] } } },
     { result_url: VIDEO },
     { download_url: VIDEO },
-    { url: VIDEO },
-  ])('is found in %j, at the root and inside data, task, output and result', (body) => {
-    for (const answer of [body, { data: body }, { task: body }, { output: body }, { result: body }]) {
-      expect(taskOf(answer)).toEqual(succeeded('', VIDEO));
-    }
-  });
-
-  it.each([
-    ['a whole object', { data: JSON.stringify({ status: 'succeeded', video_url: VIDEO }) }, 'succeeded'],
-    ['a list', { output: JSON.stringify([VIDEO]) }, ''],
-    ['an entry of a list', { videos: [JSON.stringify({ url: VIDEO })] }, ''],
-    ['a result', { data: { state: 'success', resultJson: ` {"resultUrls":["${VIDEO}"]}` } }, 'success'],
-  ])('is found in JSON in a string: %s', (_what, body, word) => {
-    expect(taskOf(body)).toEqual(succeeded(word, VIDEO));
+  ])('is found in %j', (body) => {
+    expect(taskOf(body)).toEqual(succeeded('', VIDEO));
   });
 
   const page = 'https://example.com/page';
@@ -210,33 +174,24 @@ describe('the address of the video', () => {
     [{ status: 'brewed', video_url: VIDEO }, succeeded('brewed', VIDEO)],
     [{ status: 'running', video_url: VIDEO }, running('running')],
     [{ done: false, video_url: VIDEO }, running('done: false')],
-    [{ status: 'failed', video_url: VIDEO }, failed('failed')],
   ])('means succeeded beside an unknown word, and nothing beside another state: %j', (body, task) => {
     expect(taskOf(body)).toEqual(task);
   });
 
-  it.each([
-    'cover',
-    'cover_url',
-    'thumbnail',
-    'thumbnail_url',
-    'watermark',
-    'watermark_url',
-    'last_frame_url',
-    'polling_url',
-  ])('is never taken from %s', (key) => {
-    const other = { [key]: 'https://cdn.example.com/other' };
-    const holders = { content: other, video: other, videos: [other], assets: other, output: other };
-    expect(taskOf({ status: 'completed', ...other, ...holders, data: holders })).toEqual(
-      succeeded('completed'),
-    );
-  });
+  it.each(['cover_url', 'thumbnail', 'watermark', 'last_frame_url', 'polling_url'])(
+    'is never taken from %s',
+    (key) => {
+      const other = { [key]: 'https://cdn.example.com/other' };
+      const holders = { content: other, video: other, videos: [other], assets: other, output: other };
+      expect(taskOf({ status: 'completed', ...other, ...holders, data: holders })).toEqual(
+        succeeded('completed'),
+      );
+    },
+  );
 
   it.each([
-    'ftp://example.com/1.mp4',
     'file:///etc/passwd',
     'data:https://cdn.example.com/1.mp4',
-    'javascript:alert(1)',
     '/',
     '/\\\\cdn.example.com/1.mp4',
     'v/1.mp4',
@@ -244,9 +199,7 @@ describe('the address of the video', () => {
     // A URL drops a tab or a line break after the slash, and then reads the rest as another host.
     '/\t/cdn.example.com/1.mp4',
     '/\n\\cdn.example.com/1.mp4',
-    '/\r/[',
     'https:cdn.example.com',
-    'https://',
     'http://[bad',
     7,
     { href: VIDEO },
@@ -266,7 +219,6 @@ describe("the service's own code and message", () => {
       { code: 1102, msg: 'No balance' },
       { code: '1102', message: 'No balance' },
     ],
-    [{ detail: 'Not found' }, { message: 'Not found' }],
     [{ code: 0, message: 'all is well', data: { failMsg: 'Refused' } }, { message: 'Refused' }],
     [{ message: ' \n', detail: ' No. ' }, { message: 'No.' }],
     [{ code: '', message: ' ', error: '', detail: [{ msg: '' }, {}] }, {}],
@@ -274,18 +226,11 @@ describe("the service's own code and message", () => {
     expect(trace(body, { status: 400 }).serviceMessage).toEqual(serviceMessage);
   });
 
-  it.each([0, 200, '0', '200', 'success', 'SUCCESS', 'Succeed', 'ok'])(
-    'have no code when it is %j',
-    (code) => {
-      const said = { message: 'All is well' };
-      for (const body of [
-        { code, ...said },
-        { error: { code, ...said } },
-        { base_resp: { status_code: code, status_msg: 'All is well' } },
-      ])
-        expect(trace(body).serviceMessage).toEqual(said);
-    },
-  );
+  it.each([0, 200, '0', 'SUCCESS', 'ok'])('have no code when it is %j', (code) => {
+    const message = 'All is well';
+    for (const body of [{ code, message }, { error: { code, message } }])
+      expect(trace(body).serviceMessage).toEqual({ message });
+  });
 
   it('are cut when they would fill a log, as the word is', () => {
     const { serviceMessage, task } = trace({
@@ -298,22 +243,15 @@ describe("the service's own code and message", () => {
   });
 });
 
-describe('a malformed answer', () => {
-  it.each([
-    '',
-    ' ',
-    '<html><body>502 Bad Gateway</body></html>',
-    'null',
-    '42',
-    '"task_id"',
-    '{"task_id":',
-    '{]',
-  ])('that is not a JSON object or list says nothing: %j', (body) => {
-    expect(saidIn(traceText(body))).toEqual({ json: false, task: unknown(), serviceMessage: {} });
-  });
+describe('a malformed or unusual answer', () => {
+  it.each(['', '<html><body>502 Bad Gateway</body></html>', 'null', '"task_id"', '{"task_id":'])(
+    'that is not a JSON object or list says nothing: %j',
+    (body) => {
+      expect(saidIn(traceText(body))).toEqual({ json: false, task: unknown(), serviceMessage: {} });
+    },
+  );
 
   it.each([
-    ['nested a million deep', `{"task_id":"a","output":${'['.repeat(1e6)}${']'.repeat(1e6)}}`],
     ['a list of a million entries', `{"task_id":"a","videos":[${'{},'.repeat(1e6)}{}]}`],
     ['one string of megabytes', `{"task_id":"a","n":1234567890123456789,"output":"${'\\"'.repeat(2e6)}"}`],
     [
@@ -344,10 +282,6 @@ describe('a reading has', () => {
   it.each([
     [{ task_id: 'a', data: { task_id: 'b' } }, 'task_id is a and data.task_id is b'],
     [
-      { status: 'succeeded', error: { message: 'x' } },
-      'status says succeeded, and there is an error at error',
-    ],
-    [
       { done: true, url: VIDEO, data: { status: 'completed', error: { code: 5 } } },
       'data.status says completed, and there is an error at data.error',
     ],
@@ -358,7 +292,6 @@ describe('a reading has', () => {
   it.each([
     [{ task_id: 'a', data: { task_id: 'a' } }],
     [{ task_id: 'a', data: { task_id: 1.5 } }],
-    [{ request_id: 'call', data: { task_id: 'b' } }],
     [{ status: 'succeeded', error: { code: 0, message: '' } }],
   ])('no doubt about %j', (body) => {
     expect(trace(body).doubts).toEqual([]);
@@ -375,7 +308,6 @@ describe('Retry-After', () => {
     ['seconds', { 'retry-after': ' 7 ' }, 7_000],
     ['milliseconds, where the service adds them', { 'retry-after-ms': ' 1500 ', 'retry-after': '2' }, 1_500],
     ['a fraction of a second', { 'retry-after': '1.5' }, 1_500],
-    ['seconds, whatever the Date beside them', { 'retry-after': '7', date: at(-HOUR) }, 7_000],
     ['a date, against our clock when the answer has no Date', { 'retry-after': at(30_000) }, 30_000],
     ['a date of a service whose clock is ahead', { 'retry-after': at(HOUR + 5_000), date: at(HOUR) }, 5_000],
     ['a date of one whose clock is behind', { 'retry-after': at(5_000 - HOUR), date: at(-HOUR) }, 5_000],
@@ -389,8 +321,8 @@ describe('Retry-After', () => {
 
   // The last two are without a zone: the worker's own would be taken.
   it.each([
-    ...['', 'soon', '-5', '+5', 'in 5', '5 seconds', '0x10', '1e3', 'Infinity', '9'.repeat(400), '12:00'],
-    ...['Sun, 99 Nov 2026 12:00:00 GMT', 'Sun Nov 15 12:00:08 2026', '2026-11-15T12:00:08'],
+    ...['', '-5', 'in 5', '5 seconds', '1e3', '9'.repeat(400), 'Sun, 99 Nov 2026 12:00:00 GMT'],
+    ...['Sun Nov 15 12:00:08 2026', '2026-11-15T12:00:08'],
   ])('is ignored when it is %j', (value) => {
     expect(read({ 'retry-after': value })).toBeUndefined();
   });
@@ -418,9 +350,7 @@ describe('what a task cost', () => {
     // Before the end of a task it is an estimate of theirs.
     [{ status: 'running', cost_usd: 0.25 }],
     [{ status: 'strange', cost_usd: 0.25 }],
-    ...[-0.25, 1e300, '0.25', '\u001b[31mfree', true, null, {}, []].map((cost_usd): [object] => [
-      { cost_usd },
-    ]),
+    ...[-0.25, '0.25', true].map((cost_usd): [object] => [{ cost_usd }]),
   ])('is not read from a field that may mean anything or is no amount: %j', (body) => {
     expect(read(body).charged).toBeUndefined();
   });
@@ -465,10 +395,8 @@ describe('with a profile', () => {
 
   it.each<[unknown, string]>([
     ['P0', 'queued'],
-    ['P1', 'running'],
     [2, 'running'],
     ['2', 'running'],
-    ['PX', 'failed'],
     [-1, 'cancelled'],
     ['succeeded', 'succeeded'],
     [3, 'unknown'],
@@ -477,79 +405,75 @@ describe('with a profile', () => {
   });
 });
 
-/** Submits to a service that answers so. */
-async function submitTo(body: unknown, profile?: ServiceProfile, head: Reply = {}) {
-  const { url } = await serve((request) => reply(request, { ...head, body: JSON.stringify(body) }));
-  return submit(connect(url, { profile }));
-}
-
-const SERVICE_MESSAGE = { code: 'bad_prompt', message: 'No foxes.' };
-
-describe('an answer with status 200 to a submit', () => {
-  it.each<[body: object, status: number, code: string | undefined]>([
-    [{ code: 400, message: 'No foxes.', request_id: 'abc' }, 400, '400'],
-    [{ code: 429, message: 'No foxes.' }, 429, '429'],
-    [{ code: 500, msg: 'No foxes.', requestId: 'abc' }, 500, '500'],
-    [{ status: 422, message: 'No foxes.', request_id: 'abc' }, 422, undefined],
-    [{ error: { code: 404, message: 'No foxes.' }, request_id: 'abc' }, 404, '404'],
-  ])('that has an HTTP status in its body counts as an answer with it: %j', async (body, status, code) => {
-    expect(await faultOf(submitTo(body))).toMatchObject({
-      kind: 'answered',
-      facts: { status, code, message: 'No foxes.', ...(status === 429 && { limited: true }) },
-    });
-  });
-
-  it.each<[body: object, serviceMessage: object]>([
-    [{ error: SERVICE_MESSAGE, request_id: 'abc' }, SERVICE_MESSAGE],
-    [{ error: SERVICE_MESSAGE, id: 1, jsonrpc: '2.0' }, SERVICE_MESSAGE],
-    [{ success: false, message: 'No foxes.', request_id: 'abc' }, { message: 'No foxes.' }],
-    [{ status: 'error', message: 'No foxes.', request_id: 'abc' }, { message: 'No foxes.' }],
-    [{ errors: [{ message: 'No foxes.' }], request_id: 'abc' }, { message: 'No foxes.' }],
-  ])('that refuses in its body is a refusal, with the service’s own message: %j', async (body, said) => {
-    expect(await faultOf(submitTo(body))).toMatchObject({ kind: 'refused', facts: { status: 200, ...said } });
-  });
-
-  it('that has an unknown code and no clear task id may have made a task, and is quoted', async () => {
-    const body = { code: 1102, message: 'No balance', request_id: 'abc' };
-    expect(await faultOf(submitTo(body))).toMatchObject({
-      kind: 'unreadable',
-      facts: { status: 200, code: '1102', message: `the answer names no task: ${JSON.stringify(body)}` },
-    });
-  });
-
-  it.each<[body: object, taskId: string]>([
-    [{ request_id: 'abc' }, 'abc'],
-    [{ request_id: 'abc', status: 'IN_QUEUE', queue_position: 1 }, 'abc'],
-    [{ request_id: 'abc', error: null }, 'abc'],
-    [{ request_id: 'abc', error: { code: 0, message: '' } }, 'abc'],
-    [{ request_id: 'abc', code: 0, message: 'success' }, 'abc'],
-    [{ request_id: 'abc', code: 'success', success: true }, 'abc'],
-    // A task that has already failed is still a task: a poll returns the reason.
-    [{ request_id: 'abc', status: 'failed', error: SERVICE_MESSAGE }, 'abc'],
-    [{ request_id: 'abc', status: 'queued', error: { message: 'image ignored' } }, 'abc'],
-    // Paths that mean a task and nothing else.
-    [{ task_id: 't', request_id: 'abc', error: SERVICE_MESSAGE }, 't'],
-    [{ data: { task_id: 't' }, success: false }, 't'],
-    [{ generation_id: 'g', code: 500 }, 'g'],
-    [{ code: 7, message: 'fine', id: 't' }, 't'],
-  ])('that names a task has made it: %j', async (body, taskId) => {
-    expect(await submitTo(body)).toMatchObject({ taskId });
-  });
-
-  it('that names a task and has an error leaves a doubt', async () => {
-    expect(await submitTo({ task_id: 't', error: SERVICE_MESSAGE })).toEqual({
-      taskId: 't',
-      doubts: ['task_id is t, and error says that the request was refused'],
-    });
-  });
+test('an answer within another object, or within a text there, reads as it does alone', () => {
+  const json = fc.jsonValue({ maxDepth: 3 });
+  const link = fc.oneof(
+    fc.webUrl(),
+    fc.constantFrom('/v/1.mp4', '//x/1.mp4', 'file:///1', '/\t/[', '/\n//x'),
+  );
+  const word = fc.constantFrom('running', 'succeeded', 'success', 'failed', '{', '[', '{"a":', true, false);
+  const value = fc.oneof(
+    ...[json, link, word, json.map((inner) => JSON.stringify(inner))],
+    ...[fc.array(fc.record({ url: link })), fc.array(link), fc.record({ code: json, message: json })],
+  );
+  // With keys that the reader knows, or it would find nothing.
+  const key = fc.constantFrom(
+    ...['task_id', 'id', 'status', 'state', 'done', 'progress', 'error', 'code', 'message', 'detail'],
+    ...['video_url', 'url', 'videos', 'outputs', 'content', '__proto__', 'other'],
+  );
+  const read = (status: number, body: object) => {
+    const { taskId, task, serviceMessage } = trace(body, { status });
+    return { taskId, task, serviceMessage };
+  };
+  const holders = fc.constantFrom('data', 'result', 'task', 'output');
+  const statuses = fc.constantFrom(200, 202, 404, 500);
+  fc.assert(
+    fc.property(fc.dictionary(key, value, { maxKeys: 8 }), holders, statuses, (body, holder, status) => {
+      const alone = read(status, body);
+      expect(read(status, { [holder]: body })).toEqual(alone);
+      expect(read(status, { [holder]: JSON.stringify(body) })).toEqual(alone);
+    }),
+    { numRuns: 500 },
+  );
 });
 
-it.each([
-  ['https://user:pass@api.example.com/v2/videos?token=abc', 'https://api.example.com'],
-  ['/v2/videos?token=abc', 'another path of the service'],
-])('a redirect of a submit to %s says only to which origin it leads', async (location, where) => {
-  expect((await faultOf(submitTo('', {}, { status: 308, headers: { location } }))).facts).toMatchObject({
-    status: 308,
-    message: `it redirects to ${where}`,
+test('an id of any number of digits is read with every digit, as a number and as a text', () => {
+  const digits = fc
+    .integer({ min: 1, max: 60 })
+    .chain((length) => fc.array(fc.integer({ min: 1, max: 9 }), { minLength: length, maxLength: length }))
+    .map((list) => list.join(''));
+  // Quotes, backslashes and digits in strings before it must not confuse the reader.
+  const noise = fc.string({
+    unit: fc.constantFrom('"', '\\', '1', '234567890123456789', ',', ':', 'é', '{'),
   });
+  fc.assert(
+    fc.property(digits, noise, noise, (id, before, after) => {
+      const [first, last] = [before, after].map((text) => JSON.stringify(text));
+      for (const written of [id, `"${id}"`]) {
+        const body = `{"note":${first},"list":[1,-12345678901234567890,1.5e3,${id}],"task_id":${written},"more":${last}}`;
+        expect(traceText(body).taskId).toBe(id);
+      }
+    }),
+    { numRuns: 200 },
+  );
 });
+
+test.each([
+  '-12345678901234567890',
+  '12345678901234567890.5',
+  '12345678901234567890e2',
+  '1e12345678901234567',
+])('an id is not read from %s', (number) => {
+  expect(traceText(`{"task_id":${number}}`).taskId).toBeUndefined();
+});
+
+test.each([10, 998, 1_002, 100_000])(
+  'a value that is nested %d deep does not stop the rest from being read',
+  (depth) => {
+    const nested = (inner: string) => '{"a":['.repeat(depth / 2) + inner + ']}'.repeat(depth / 2);
+    for (const strange of ['{}', '"]}]}"', String.raw`"\"[[["`, '1234567890123456789']) {
+      const body = `{"a":${nested(strange)},"task_id":"t","b":${nested(strange)},"status":"running"}`;
+      expect(traceText(body)).toMatchObject({ taskId: 't', task: { state: 'running' } });
+    }
+  },
+);

@@ -1,4 +1,5 @@
 import { type CallOutcome, RateLimiter } from '../../src/service';
+import { seededRandom } from '../../src/testing/seeded-random';
 
 /** A service that limits submits, by a simulated clock. */
 export interface LimitedService {
@@ -43,33 +44,24 @@ type Range = readonly [least: number, most: number];
 
 export interface Simulation {
   seed: number;
-  taskMs: number | Range;
+  taskMs: number;
   /** How long after its end a poll finds a task ended. */
-  pollDelayMs?: Range | undefined;
+  pollDelayMs?: Range;
   /** From taking a submit to asking for its permit; longer on a busy machine. */
-  pickUpMs?: Range | undefined;
+  pickUpMs?: Range;
   /** How often the whole process stands still, and for how long: a busy machine. */
-  stalls?: { everyMs: Range; forMs: Range } | undefined;
-  /** What happens before this time, while the limit is learned, does not count. */
-  fromMs?: number;
-  toMs?: number;
+  stalls?: { everyMs: Range; forMs: Range };
 }
+
+const LENGTH_MS = 600_000;
 
 const ONE_WAY_MS: Range = [5, 40];
 const MOST_AT_ONCE = 8;
 
 /** One worker with more jobs than the service takes: which share of the limit it uses, and how many submits are refused. */
 export function simulate(service: LimitedService, setting: Simulation) {
-  const {
-    seed,
-    taskMs,
-    pollDelayMs = [200, 2_500],
-    pickUpMs = [5, 60],
-    stalls,
-    fromMs = 0,
-    toMs = 600_000,
-  } = setting;
-  const random = createRandom(seed);
+  const { seed, taskMs, pollDelayMs = [200, 2_500], pickUpMs = [5, 60], stalls } = setting;
+  const random = seededRandom(String(seed));
   const within = ([least, most]: Range) => least + random() * (most - least);
   const agenda: { atMs: number; event: () => void }[] = [];
   let now = 0;
@@ -121,41 +113,27 @@ export function simulate(service: LimitedService, setting: Simulation) {
   };
   const post = (): CallOutcome => {
     const isAccepted = service.accept(now);
-    if (now >= fromMs) {
-      posts += 1;
-      if (!isAccepted) refused += 1;
+    posts += 1;
+    if (!isAccepted) {
+      refused += 1;
+      return { kind: 'limited' };
     }
-    if (!isAccepted) return { kind: 'limited' };
-    const lengthMs = typeof taskMs === 'number' ? taskMs : within(taskMs);
-    busyMs += Math.max(0, Math.min(now + lengthMs, toMs) - Math.max(now, fromMs));
-    later(lengthMs, () => service.taskEnded());
-    after(lengthMs + within(pollDelayMs), () => limiter.recordTaskEnd());
+    busyMs += Math.min(taskMs, LENGTH_MS - now);
+    later(taskMs, () => service.taskEnded());
+    after(taskMs + within(pollDelayMs), () => limiter.recordTaskEnd());
     return { kind: 'passed' };
   };
 
   limiter.onChange(takeSubmits);
   takeSubmits();
-  for (let next = agenda.shift(); next && next.atMs <= toMs; next = agenda.shift()) {
+  for (let next = agenda.shift(); next && next.atMs <= LENGTH_MS; next = agenda.shift()) {
     now = next.atMs;
     next.event();
   }
   const { capacity } = service;
   const used =
     'places' in capacity
-      ? busyMs / (capacity.places * (toMs - fromMs))
-      : (posts - refused) / capacity.inMs(toMs - fromMs);
+      ? busyMs / (capacity.places * LENGTH_MS)
+      : (posts - refused) / capacity.inMs(LENGTH_MS);
   return { used, refused: refused / posts };
-}
-
-/** xorshift32: the same numbers for the same seed. */
-function createRandom(seed: number): () => number {
-  let state = (seed * 7_919 + 13) >>> 0;
-  return () => {
-    state ^= state << 13;
-    state >>>= 0;
-    state ^= state >>> 17;
-    state ^= state << 5;
-    state >>>= 0;
-    return state / 2 ** 32;
-  };
 }

@@ -1,11 +1,20 @@
+import dns, { type LookupAddress } from 'node:dns';
+import { brotliCompressSync, gzipSync } from 'node:zlib';
 import { trace } from '@opentelemetry/api';
+import { BRIEF_POLICY, POLL_POLICY, SUBMIT_POLICY } from '../../src/contract/policies';
 import type { VideoRequest } from '../../src/contract/request';
 import {
-  type OpenedVideoService,
+  type FaultKind,
+  namedServicesProblem,
+  RateLimiters,
   type ServiceAnswer,
+  ServiceDirectory,
   ServiceFault,
   type ServiceProfile,
+  servicesForClients,
+  type VideoService,
 } from '../../src/service';
+import { DEFAULT_TIMEOUTS } from '../../src/service/video-service';
 import { closed, type RawRequest, reply, replyJson } from './raw-server';
 import { closeAfterTest, connect, faultOf, KEY, linesOf, serve, submit } from './service-world';
 
@@ -19,8 +28,17 @@ const TEXT: VideoRequest = {
 const IMAGE: VideoRequest = { ...TEXT, image_url: 'https://example.com/fox.png?a=1&b=2' };
 
 const acceptTask = (request: RawRequest) => replyJson(request, { task_id: 'task-1', status: 'queued' });
-const connectionsOf = ({ requests }: { requests: RawRequest[] }) =>
-  requests.map(({ connection }) => connection);
+
+type Call = (service: VideoService) => Promise<unknown>;
+const SUBMIT: [string, Call] = ['submit', (service) => submit(service)];
+const POLL: [string, Call] = ['poll', (service) => service.status('task-1')];
+const CANCEL: [string, Call] = ['cancel', async (service) => service.cancel?.('task-1')];
+const OPEN: [string, Call] = ['opened video', (service) => service.open('/v.mp4')];
+
+afterEach(() => {
+  jest.restoreAllMocks();
+  trace.disable();
+});
 
 describe('a submit', () => {
   it.each([
@@ -57,25 +75,29 @@ describe('a submit', () => {
     const service = connect(server.url);
     await service.status('task-1');
     for (let i = 0; i < 3; i++) await submit(service);
-    expect(connectionsOf(server)).toEqual([1, 2, 3, 4]);
+    expect(server.requests.map(({ connection }) => connection)).toEqual([1, 2, 3, 4]);
   });
+
+  it('is not sent by a process that was stopped while it connected', async () => {
+    const server = await serve(acceptTask);
+    const now = performance.now.bind(performance);
+    jest.spyOn(dns, 'lookup').mockImplementation(((_host: string, _options: object, found: OnLookup) => {
+      // As after a SIGSTOP of a second: the process hears of the connection before its timers.
+      jest.spyOn(performance, 'now').mockImplementation(() => now() + 1_000);
+      found(null, [{ address: '127.0.0.1', family: 4 }]);
+    }) as typeof dns.lookup);
+    const service = connect(server.url.replace('127.0.0.1', 'localhost'), { timeouts: { connect: 900 } });
+    expect(await faultOf(submit(service))).toMatchObject({
+      kind: 'not-sent',
+      facts: { message: 'it took too long to connect' },
+    });
+    expect(server.requests).toEqual([]);
+  });
+
+  type OnLookup = (error: null, addresses: LookupAddress[]) => void;
 });
 
-it.each([
-  ['/video/', '/video/v1/videos/t'],
-  ['/a/b//', '/a/b/v1/videos/t'],
-])('the address of the service may end with %j', async (suffix, path) => {
-  const server = await serve(acceptTask);
-  const service = connect(server.url + suffix);
-  await service.status('t');
-  await submit(service);
-  expect(linesOf(server)).toEqual([
-    `GET ${path} HTTP/1.1`,
-    `POST ${path.replace(/t$/, 'text-to-video')} HTTP/1.1`,
-  ]);
-});
-
-it('an address of the service that is none is refused at once, without showing it', () => {
+it('the address of the service that is not a URL is refused at once, without showing it', () => {
   const creating = () => connect('https://me:secret@[bad');
   expect(creating).toThrow('The baseUrl of the video service is not a URL.');
   expect(creating).not.toThrow('secret');
@@ -112,9 +134,7 @@ describe('a poll', () => {
     ['../../admin', '..%2F..%2Fadmin'],
     ['.', '%2E'],
     ['a?key=1#frag', 'a%3Fkey%3D1%23frag'],
-    ['%2F', '%252F'],
     ['a\r\nHost: evil', 'a%0D%0AHost%3A%20evil'],
-    ['狐-ü', '%E7%8B%90-%C3%BC'],
   ])('of the task %j requests %s and nothing else', async (taskId, segment) => {
     const server = await serve((request) => replyJson(request, { status: 'running' }));
     await connect(server.url).status(taskId);
@@ -135,6 +155,18 @@ describe('a poll', () => {
       doubts: ['task_id is task-1 and data.task_id is …'],
     });
   });
+
+  it.each([
+    ['broken JSON', '{"status": "runn', 'not JSON: {"status": "runn'],
+    ['control characters', '\u0000\u001b[2Jhello\u0007', 'not JSON: hello'],
+    ['half a link', '{"url":"https://a.b/v.mp4?sig=abc', 'not JSON: {"url":"https://a.b/v.mp4?…'],
+  ])('that is answered with HTTP 200 and %s is unreadable', async (_what, body, message) => {
+    const server = await serve((request) => reply(request, { body }));
+    expect(await faultOf(connect(server.url).status('t'))).toMatchObject({
+      kind: 'unreadable',
+      facts: { status: 200, message },
+    });
+  });
 });
 
 describe('the API key', () => {
@@ -152,20 +184,21 @@ describe('the API key', () => {
     ]);
   });
 
-  it.each([
-    ['to a submit', (service: OpenedVideoService) => submit(service)],
-    ['to a poll', (service: OpenedVideoService) => service.status('t')],
-  ])('is sent nowhere else when the answer %s is a redirect', async (_what, call) => {
-    const elsewhere = await serve(acceptTask);
-    for (const status of [301, 302, 303, 307, 308]) {
-      const server = await serve((request) =>
-        reply(request, { status, headers: { location: `${elsewhere.url}/v1/videos/t` } }),
-      );
-      expect(await faultOf(call(connect(server.url)))).toMatchObject({ kind: 'answered', facts: { status } });
-      expect(server.requests).toHaveLength(1);
-    }
-    expect(elsewhere.requests).toHaveLength(0);
-  });
+  it.each([SUBMIT, POLL])(
+    'is sent nowhere else when the answer to a %s is a redirect',
+    async (_name, call) => {
+      const elsewhere = await serve(acceptTask);
+      for (const status of [301, 302, 303, 307, 308]) {
+        const server = await serve((request) =>
+          reply(request, { status, headers: { location: `${elsewhere.url}/v1/videos/t` } }),
+        );
+        const fault = await faultOf(call(connect(server.url)));
+        expect(fault).toMatchObject({ kind: 'answered', facts: { status } });
+        expect(server.requests).toHaveLength(1);
+      }
+      expect(elsewhere.requests).toHaveLength(0);
+    },
+  );
 
   it('is redacted when the service quotes it, as are the headers of the profile', async () => {
     const message = `Incorrect API key: ${KEY} with secret-of-tenant`;
@@ -186,27 +219,15 @@ describe('the API key', () => {
   });
 });
 
-describe('an aborted poll', () => {
-  const reason = new Error('cancelled');
-
-  it('closes the socket before the answer has come, and rejects with the reason', async () => {
-    const server = await serve();
-    const abort = new AbortController();
-    const polling = connect(server.url).status('t', { signal: abort.signal });
-    const { socket } = await server.nextRequest();
-    abort.abort(reason);
-    await expect(polling).rejects.toBe(reason);
-    await closed(socket);
-  });
-});
-
 describe('with a profile', () => {
-  it('its paths are used, with the id escaped, and a task is cancelled by its call', async () => {
+  it('its paths and headers are used, with the id escaped, and a task is cancelled by its call', async () => {
     const server = await serve((request) => replyJson(request, { task_id: 'task/1' }));
-    const service = connect(`${server.url}/base`, {
+    const service = connect(`${server.url}/base//`, {
       profile: {
         paths: { textToVideo: '/t2v', imageToVideo: '/i2v', task: '/query?task={taskId}' },
         cancel: { method: 'PUT', path: '/tasks/{taskId}/cancel' },
+        auth: { header: 'X-Api-Key', scheme: '' },
+        headers: { 'X-Version': '7' },
       },
     });
     await submit(service, TEXT);
@@ -220,6 +241,10 @@ describe('with a profile', () => {
       'GET /base/query?task=task%2F1 HTTP/1.1',
       'PUT /base/tasks/task%2F1/cancel HTTP/1.1',
     ]);
+    for (const { headers } of server.requests) {
+      expect(headers).toMatchObject({ 'x-api-key': KEY, 'x-version': '7' });
+      expect(headers).not.toHaveProperty('authorization');
+    }
   });
 
   it('the slashes of an id stay if the path says so, and nothing else of it gets out of its place', async () => {
@@ -233,23 +258,14 @@ describe('with a profile', () => {
     ]);
   });
 
-  it('the key is sent in its header, with its other headers', async () => {
+  it.each([
+    ['X-Request-Key', 'k'],
+    [null, undefined],
+  ])('the idempotency key is sent as %s', async (idempotencyHeader, own) => {
     const server = await serve(acceptTask);
-    const profile = { auth: { header: 'X-Api-Key', scheme: '' }, headers: { 'X-Version': '7' } };
-    await connect(server.url, { profile }).status('t');
-    const { headers } = server.requests[0] ?? {};
-    expect(headers).toMatchObject({ 'x-api-key': KEY, 'x-version': '7' });
-    expect(headers).not.toHaveProperty('authorization');
-  });
-
-  it.each<[ServiceProfile, string | undefined, string | undefined]>([
-    [{ idempotencyHeader: 'X-Request-Key' }, undefined, 'k'],
-    [{ idempotencyHeader: null }, undefined, undefined],
-  ])('such as %j, the idempotency key is sent as it says', async (profile, usual, own) => {
-    const server = await serve(acceptTask);
-    await submit(connect(server.url, { profile }));
+    await submit(connect(server.url, { profile: { idempotencyHeader } }));
     const { headers = {} } = server.requests[0] ?? {};
-    expect([headers['idempotency-key'], headers['x-request-key']]).toEqual([usual, own]);
+    expect([headers['idempotency-key'], headers['x-request-key']]).toEqual([undefined, own]);
   });
 
   it.each([
@@ -277,19 +293,16 @@ describe('with a profile', () => {
     });
     expect(await submit(service)).toMatchObject({ taskId: 't' });
   });
-});
 
-describe('a link that takes one more call', () => {
-  const profile: ServiceProfile = {
-    video: { id: 'file_id', path: '/files?file_id={fileId}', link: ['file.download_url'] },
-  };
-
-  it('is requested with the id of the file, every digit of it, once the task has succeeded', async () => {
+  it('a link is requested with the id of its file, every digit of it, once the task has succeeded', async () => {
     const server = await serve((request) =>
       request.line.includes('/files')
         ? replyJson(request, { file: { download_url: 'https://cdn.example.com/v.mp4' } })
         : reply(request, { body: '{"status":"Success","file_id":176844028768320123}' }),
     );
+    const profile: ServiceProfile = {
+      video: { id: 'file_id', path: '/files?file_id={fileId}', link: ['file.download_url'] },
+    };
     expect((await connect(server.url, { profile }).status('t')).task).toMatchObject({
       videoUrl: 'https://cdn.example.com/v.mp4',
     });
@@ -336,43 +349,242 @@ describe('onAnswer', () => {
     const { url } = await serve(acceptTask);
     expect(await submit(connect(url, { onAnswer }))).toMatchObject({ taskId: 'task-1' });
     expect(warn.mock.calls).toEqual([['onAnswer failed: Error: no room for …']]);
-    warn.mockRestore();
   });
 });
 
-afterEach(() => trace.disable());
+const CUTS: [what: string, answer: (request: RawRequest) => void][] = [
+  ['is reset after the request arrived', ({ socket }) => socket.resetAndDestroy()],
+  ['ends within the status line', ({ socket }) => socket.end('HTTP/1.')],
+  ['ends within the headers', ({ socket }) => socket.end('HTTP/1.1 200 OK\r\ncontent-le')],
+];
+const HALF: typeof CUTS = (['end', 'resetAndDestroy'] as const).map((how) => [
+  `breaks within the answer: ${how}`,
+  (request) => {
+    reply(request, { headers: { 'content-length': 100 }, body: '{"task_id":"t"' });
+    request.socket[how]();
+  },
+]);
 
-const accepting = () => serve((request) => replyJson(request, { task_id: 't' }));
+describe.each([SUBMIT, POLL, OPEN])('a failed %s', (name, call) => {
+  it('was not sent when the name does not resolve', async () => {
+    expect(await faultOf(call(connect('http://video-service.invalid')))).toMatchObject({
+      kind: 'not-sent',
+      facts: {
+        code: expect.stringMatching(/^(ENOTFOUND|EAI_AGAIN)$/),
+        message: expect.stringContaining('video-service.invalid'),
+      },
+    });
+  });
 
-/** A provider whose spans cannot be ended, or not even be started. */
-function breakTracing(what: 'start' | 'end'): void {
-  const broken = () => {
-    throw new Error('a broken exporter');
-  };
-  const span = { setAttributes: () => span, setStatus: () => span, end: broken };
-  const startSpan = what === 'start' ? broken : () => span;
-  trace.setGlobalTracerProvider({ getTracer: () => ({ startSpan }) } as never);
-}
+  it('was not sent when the connection is not made in time', async () => {
+    const { port } = await serve();
+    const fault = await faultOf(call(connect(`https://127.0.0.1:${port}`, { timeouts: { connect: 200 } })));
+    expect(fault).toMatchObject({ kind: 'not-sent', facts: { code: 'UND_ERR_CONNECT_TIMEOUT' } });
+  });
 
-test.each(['start', 'end'] as const)(
-  'a provider that fails at the %s of a span loses no answer',
-  async (what) => {
-    breakTracing(what);
-    expect(await submit(connect((await accepting()).url))).toMatchObject({ taskId: 't' });
-    const { url } = await serve(({ socket }) => socket.destroy());
-    expect((await faultOf(submit(connect(url)))).kind).toBe('cut');
+  it.each(name === 'opened video' ? CUTS : [...CUTS, ...HALF])(
+    'may have arrived when the connection %s',
+    async (_what, answer) => {
+      const server = await serve(answer);
+      const fault = await faultOf(call(connect(server.url)));
+      expect(fault.kind).toBe('cut');
+      expect(fault.facts.status).toBeUndefined();
+      expect(fault.facts.message).not.toBe('');
+      expect(server.requests).toHaveLength(1);
+    },
+  );
+
+  it('has the status of an answer without a text, and no message', async () => {
+    const server = await serve((request) => reply(request, { status: 400, body: '' }));
+    const fault = await faultOf(call(connect(server.url)));
+    expect(fault.kind).toBe('answered');
+    expect(fault.facts).toEqual({ status: 400 });
+  });
+});
+
+describe('a deadline', () => {
+  /** The real ones are tens of seconds. */
+  const SHORT = {
+    profile: { cancel: { method: 'DELETE', path: '/cancel/{taskId}' } },
+    timeouts: { submit: 200, poll: 200, video: 200 },
+  } as const;
+
+  /** Sends the beginning at once, and then pieces often enough to reset every timeout between two, until the socket closes. */
+  function trickle({ socket }: RawRequest, beginning: string, more: string): void {
+    socket.write(beginning);
+    const timer = setInterval(() => socket.write(more), 20);
+    socket.once('close', () => clearInterval(timer));
+  }
+
+  const head = (status: number) => `HTTP/1.1 ${status} Status\r\ncontent-length: 100000\r\n\r\n`;
+  const EARLY_HINTS = 'HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n';
+  const CUT = { kind: 'cut', facts: { message: 'no complete answer within 200 ms' } };
+  const REFUSED = { kind: 'answered', facts: { status: 400 } };
+
+  it.each<[what: string, call: [string, Call], beginning: string, more: string, fault: object]>([
+    ['an opened video that gets hint after hint', OPEN, EARLY_HINTS, EARLY_HINTS, { kind: 'cut' }],
+    ['a submit whose refusal trickles, with its known status', SUBMIT, head(400), ' ', REFUSED],
+    ['an opened video whose refusal trickles, with its known status', OPEN, head(400), ' ', REFUSED],
+    ['a submit whose good answer trickles', SUBMIT, `${head(200)}{"task_id":"t"`, ' ', CUT],
+    ['a poll whose good answer trickles', POLL, `${head(200)}{"task_id":"t"`, ' ', CUT],
+    ['a cancellation without an answer', CANCEL, '', '', CUT],
+    ['an opened video without an answer', OPEN, '', '', CUT],
+  ])('ends %s', async (_what, [, call], beginning, more, fault) => {
+    const server = await serve((request) => trickle(request, beginning, more));
+    expect(await faultOf(call(connect(server.url, SHORT)))).toMatchObject(fault);
+    await closed((await server.nextRequest()).socket);
+  });
+
+  it('does not end a video whose bytes have begun to come', async () => {
+    const server = await serve((request) => {
+      request.socket.write('HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\na');
+      setTimeout(() => request.socket.write('b'), 2 * SHORT.timeouts.video);
+    });
+    const { stream } = await connect(server.url, SHORT).open('/v.mp4');
+    let received = '';
+    for await (const chunk of stream) received += String(chunk);
+    expect(received).toBe('ab');
+  });
+
+  it('is below the timeout of the activity that submits, polls with two exchanges, or cancels', () => {
+    const { submit, poll } = DEFAULT_TIMEOUTS;
+    expect(submit).toBeLessThan(SUBMIT_POLICY.startToCloseTimeout);
+    expect(2 * poll).toBeLessThan(POLL_POLICY.startToCloseTimeout);
+    expect(poll).toBeLessThan(BRIEF_POLICY.startToCloseTimeout);
+  });
+});
+
+it.each<[name: string, call: Call, status: number, kind: FaultKind, message: string | undefined]>([
+  [...SUBMIT, 200, 'unreadable', 'the answer is larger than 1048576 bytes'],
+  [...POLL, 500, 'answered', undefined],
+])(
+  'a large answer to a %s is not read to its end, which never comes',
+  async (_name, call, status, kind, message) => {
+    const server = await serve((request) =>
+      reply(request, {
+        status,
+        headers: { 'content-length': 1e9 },
+        body: Buffer.alloc(2 * 1024 * 1024, ' '),
+      }),
+    );
+    const fault = await faultOf(call(connect(server.url)));
+    expect([fault.kind, fault.facts.status, fault.facts.message]).toEqual([kind, status, message]);
+    await closed((await server.nextRequest()).socket);
   },
 );
 
-test('without OpenTelemetry calls run too', async () => {
-  jest.resetModules();
-  jest.doMock('@opentelemetry/api', () => {
-    throw Object.assign(new Error('Cannot find module'), { code: 'MODULE_NOT_FOUND' });
+describe('an answer in an encoding, although none was requested,', () => {
+  const TASK = '{"task_id":"task-1","status":"queued"}';
+  const submitTo = async (encoding: string, body: Buffer) => {
+    const headers = { 'content-encoding': encoding };
+    return submit(connect((await serve((request) => reply(request, { headers, body }))).url));
+  };
+
+  it.each([
+    ['x-gzip', gzipSync(TASK)],
+    ['GZIP', gzipSync(TASK)],
+    ['br', brotliCompressSync(TASK)],
+    // Some servers mean the charset, and some proxies have already decoded the body.
+    ['utf-8', Buffer.from(TASK)],
+    ['gzip', Buffer.from(TASK)],
+  ])('is read: %s', async (encoding, body) => {
+    expect(await submitTo(encoding, body)).toMatchObject({ taskId: 'task-1' });
   });
-  const loaded: typeof import('../../src/service') = require('../../src/service');
-  const { url } = await accepting();
-  const service = closeAfterTest(loaded.createVideoService({ baseUrl: url, apiKey: () => 'key' }));
-  expect(await submit(service)).toMatchObject({ taskId: 't' });
-  expect(loaded.openSpan({ name: 'x', kind: 'SERVER', attributes: {} })).toBeUndefined();
-  jest.dontMock('@opentelemetry/api');
+
+  it.each([
+    ['too large', gzipSync(Buffer.alloc(50_000_000, ' ')), 'the answer is larger than 1048576 bytes'],
+    [
+      'broken',
+      gzipSync(TASK).subarray(0, 20),
+      'the answer cannot be decoded as gzip, which its Content-Encoding names',
+    ],
+  ])('is unreadable when it is %s', async (_what, body, message) => {
+    expect(await faultOf(submitTo('gzip', body))).toMatchObject({
+      kind: 'unreadable',
+      facts: { status: 200, message },
+    });
+  });
+});
+
+describe('OpenTelemetry', () => {
+  const accepting = () => serve((request) => replyJson(request, { task_id: 't' }));
+
+  it.each(['start', 'end'] as const)('loses no answer when it fails at the %s of a span', async (what) => {
+    const broken = () => {
+      throw new Error('a broken exporter');
+    };
+    const span = { setAttributes: () => span, setStatus: () => span, end: broken };
+    const startSpan = what === 'start' ? broken : () => span;
+    trace.setGlobalTracerProvider({ getTracer: () => ({ startSpan }) } as never);
+    expect(await submit(connect((await accepting()).url))).toMatchObject({ taskId: 't' });
+    const { url } = await serve(({ socket }) => socket.destroy());
+    expect((await faultOf(submit(connect(url)))).kind).toBe('cut');
+  });
+
+  it('is not needed for calls', async () => {
+    jest.resetModules();
+    jest.doMock('@opentelemetry/api', () => {
+      throw Object.assign(new Error('Cannot find module'), { code: 'MODULE_NOT_FOUND' });
+    });
+    const loaded: typeof import('../../src/service') = require('../../src/service');
+    const { url } = await accepting();
+    const service = closeAfterTest(loaded.createVideoService({ baseUrl: url, apiKey: () => 'key' }));
+    expect(await submit(service)).toMatchObject({ taskId: 't' });
+    expect(loaded.openSpan({ name: 'x', kind: 'SERVER', attributes: {} })).toBeUndefined();
+    jest.dontMock('@opentelemetry/api');
+  });
+});
+
+describe('the services of a worker', () => {
+  const [unnamed, plain, paced] = ['unnamed', 'plain', 'paced'].map((name) =>
+    connect(`https://${name}.example.com`, { profile: { requestFields: [name] } }),
+  );
+  if (!unnamed || !plain || !paced) throw new Error('no services');
+  const services = { plain, paced: { service: paced, submitsPerSecond: 2 } };
+  const found = (directory: ServiceDirectory, name?: string) => {
+    const one = directory.find(name);
+    return 'problem' in one ? one.problem : one.service;
+  };
+
+  it.each([
+    ['a default', { services, defaultService: 'plain' }, plain, plain],
+    [
+      'a default, and one without a name',
+      { service: unnamed, services, defaultService: 'plain' },
+      plain,
+      unnamed,
+    ],
+    ['one without a name', { service: unnamed, services }, unnamed, unnamed],
+  ])('may have %s, for new jobs that name none, and for tasks without a name', (_what, given, fresh, old) => {
+    const directory = new ServiceDirectory(given);
+    expect(found(directory, directory.defaultService)).toBe(fresh);
+    expect(found(directory)).toBe(old);
+  });
+
+  it('may wrap other services, and are those that wrap', () => {
+    const wrapping = { ...unnamed, service: plain };
+    expect(found(new ServiceDirectory({ services: { wrapping } }), 'wrapping')).toBe(wrapping);
+  });
+
+  it('have a rate limiter each, which several workers can share', () => {
+    const rateLimiters = new RateLimiters();
+    const [first, second] = [1, 2].map(() =>
+      new ServiceDirectory({ services, rateLimiters }).all().map(({ rateLimiter }) => rateLimiter),
+    );
+    expect(new Set(first).size).toBe(2);
+    expect(second?.every((limiter, index) => limiter === first?.[index])).toBe(true);
+  });
+
+  it('must have names that a job can have, and so must the default', () => {
+    expect(namedServicesProblem({ services: { 'a b': plain } })).toContain('the name a b must be a name');
+    expect(namedServicesProblem({ services, defaultService: 'other' })).toContain('other is not among them');
+  });
+
+  it('are known to those who start jobs by their names and request fields', () => {
+    expect(servicesForClients({ services, defaultService: 'plain' })).toEqual({
+      default: 'plain',
+      services: { plain: { requestFields: ['plain'] }, paced: { requestFields: ['paced'] } },
+    });
+    expect(servicesForClients({})).toBeUndefined();
+  });
 });

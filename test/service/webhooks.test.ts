@@ -5,41 +5,35 @@ import {
   verifySignature,
   verifyWebhook,
   type WebhookHeaders,
-  type WebhookOptions,
   WebhookRefused,
 } from '../../src/service';
 import { createWebhookSender } from '../../src/service/webhook-sender';
-import { closed, type RawRequest, reply } from './raw-server';
+import { closed, reply } from './raw-server';
 import { serve } from './service-world';
 
 const secretOf = (bytes: number) => `whsec_${randomBytes(bytes).toString('base64')}`;
 const SECRET = secretOf(32);
 
 describe('a webhook', () => {
-  const receiver = (answer = (request: RawRequest) => reply(request, { status: 204, body: '' })) =>
-    serve(answer);
-  const senderOf = (options: Partial<WebhookOptions> = {}) =>
-    createWebhookSender({ secret: () => SECRET, ...options });
-  const sender = senderOf({ allow: ['127.0.0.1'] });
-  const webhook = (url: string) => ({ url, id: 'webhook_1', body: '{"type":"video.completed"}' });
+  const webhook = { id: 'webhook_1', body: '{"type":"video.completed"}' };
 
   it('is signed with the secret of its time', async () => {
-    const server = await receiver();
-    const secrets = [secretOf(32), secretOf(32)];
-    const waiting = [...secrets];
-    const rotating = senderOf({ url: server.url, secret: () => waiting.shift() ?? '' });
-    for (const secret of secrets) {
-      await rotating.send(webhook(server.url));
+    const server = await serve((request) => reply(request, { status: 204, body: '' }));
+    let secret = SECRET;
+    const sender = createWebhookSender({ url: server.url, secret: () => secret });
+    for (secret of [secretOf(32), secretOf(32)]) {
+      await sender.send({ url: server.url, ...webhook });
       const { headers, body } = await server.nextRequest();
       expect(verifySignature(headers, body, secret)).toEqual({ type: 'video.completed' });
     }
   });
 
   it('does not wait for the end of its answer', async () => {
-    const server = await receiver(({ socket }) =>
+    const server = await serve(({ socket }) =>
       socket.write('HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n'),
     );
-    expect(await sender.send(webhook(server.url))).toStrictEqual({ status: 200 });
+    const sender = createWebhookSender({ secret: () => SECRET, allow: ['127.0.0.1'] });
+    expect(await sender.send({ url: server.url, ...webhook })).toStrictEqual({ status: 200 });
     await closed((await server.nextRequest()).socket);
   });
 });
@@ -77,27 +71,15 @@ describe('a received webhook', () => {
   it.each<[what: string, headers: WebhookHeaders, problem: string, text?: string, key?: string]>([
     ['another body', signed(), SIGNATURE, body.replace('video_1', 'video_2')],
     ['another id', withHeader('webhook-id', 'webhook_2'), SIGNATURE],
-    ...[undefined, '', ['webhook_1', 'webhook_1'], 'x'.repeat(100_000)].map(
-      (id): [string, WebhookHeaders, string] => [
-        `the id ${String(id).slice(0, 9)}`,
-        withHeader('webhook-id', id),
-        oneHeader('webhook-id'),
-      ],
-    ),
-    ...['NaN', ' ', '0x10', '1e9', '-1', '1'.repeat(500), 'Infinity'].map(
-      (time): [string, WebhookHeaders, string] => [
-        `the timestamp ${time.slice(0, 9)}`,
-        withHeader('webhook-timestamp', time),
-        AGE,
-      ],
-    ),
-    ...[signature.slice(3), signature.replace('v1', 'v2'), 'v1,', `${signature}x`].map(
-      (given): [string, WebhookHeaders, string] => [
-        `the signature ${given.slice(0, 6)}`,
-        withHeader('webhook-signature', given),
-        SIGNATURE,
-      ],
-    ),
+    ['no id', withHeader('webhook-id', undefined), oneHeader('webhook-id')],
+    ['two ids', withHeader('webhook-id', ['webhook_1', 'webhook_1']), oneHeader('webhook-id')],
+    ['a timestamp that is not a number', withHeader('webhook-timestamp', 'NaN'), AGE],
+    [
+      'a signature of another version',
+      withHeader('webhook-signature', signature.replace('v1', 'v2')),
+      SIGNATURE,
+    ],
+    ['a longer signature', withHeader('webhook-signature', `${signature}x`), SIGNATURE],
     [
       'thousands of signatures',
       withHeader('webhook-signature', `${'v1,AAAA '.repeat(5_000)}${signature}`),
@@ -106,24 +88,17 @@ describe('a received webhook', () => {
     ['a body that is not JSON', signed('{'), 'The body of the webhook is not JSON.', '{'],
     ...[
       'null',
-      '{"type":"video.completed"}',
-      '{"type":"other","timestamp":"","data":{"id":"a"}}',
+      JSON.stringify({ ...sent, type: 'other' }),
       JSON.stringify({ ...sent, timestamp: 5 }),
+      JSON.stringify({ ...sent, data: {} }),
     ].map((text): [string, WebhookHeaders, string, string] => [
       `the signed body ${text}`,
       signed(text),
       UNKNOWN,
       text,
     ]),
-    ...['', 'whsec_', secretOf(16), `whsec_${'*'.repeat(40)}`].map(
-      (key): [string, WebhookHeaders, string, string, string] => [
-        `the secret ${key.slice(0, 9)}`,
-        signed(),
-        'must be whsec_',
-        body,
-        key,
-      ],
-    ),
+    ['a short secret', signed(), 'must be whsec_', body, secretOf(16)],
+    ['a secret that is not base64', signed(), 'must be whsec_', body, `whsec_${'*'.repeat(40)}`],
     ['another secret', signed(), SIGNATURE, body, secretOf(32)],
   ])('with %s is refused', (_what, headers, problem, text = body, key = SECRET) => {
     const verifying = () => verifyWebhook(headers, text, key);
