@@ -41,10 +41,12 @@ export interface ActivityWorld {
   serviceAt(baseUrl: string, options?: Partial<VideoServiceOptions>): OpenedVideoService;
   /** Activities with a service at another address. */
   activitiesAt(baseUrl: string, options?: Partial<VideoServiceOptions>): VideoActivities;
-  run<I, T>(activity: (input: I) => Promise<T>, input: I, info?: ActivityInfo): Attempt<T>;
+  run<I, T>(activity: (input: I) => Promise<T>, input: I, info?: ActivityInfo, client?: object): Attempt<T>;
   /** The names of all files in the storage folder, complete or partial. */
   files(): Promise<string[]>;
-  /** Every result, failure, heartbeat and log line of all attempts, as one text. */
+  /** Every result, failure, heartbeat and log line of all attempts. */
+  reported: unknown[];
+  /** The same as one text. */
   everythingReported(): string;
   close(): Promise<void>;
 }
@@ -77,8 +79,9 @@ export async function createActivityWorld(options: EmulatorOptions = {}): Promis
       return createVideoActivities({ service, storage });
     },
     activitiesAt: (baseUrl, more) => createVideoActivities({ service: serviceAt(baseUrl, more), storage }),
-    run: (activity, input, info) => startAttempt(activity, input, info, reported),
+    run: (activity, input, info, client) => startAttempt(activity, input, info, reported, client),
     files: () => filesIn(folder),
+    reported,
     everythingReported: () => reported.map((one) => everythingIn(one)).join('\n'),
     async close() {
       await Promise.all(services.map((one) => one.close()));
@@ -194,11 +197,6 @@ export function loggerInto(reported: unknown[]) {
   };
   const log = (_level: string, message: string, meta?: unknown) => line(message, meta);
   return { log, trace: line, debug: line, info: line, warn: line, error: line };
-}
-
-/** The log lines of the table of events among what attempts have reported. */
-export function eventsIn(reported: readonly unknown[]): object[] {
-  return reported.map((one) => Object(one)).filter((one) => typeof one.event === 'string');
 }
 
 /** Everything that a failure converter could serialize, and more: hidden properties and causes too. */

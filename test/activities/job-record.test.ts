@@ -1,23 +1,24 @@
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { WorkflowNotFoundError } from '@temporalio/client';
 import { CancelledFailure } from '@temporalio/common';
+import type { AdoptTaskInput } from '../../activities';
 import { POST_BEFORE_DEADLINE_MS, POST_WITHIN_MS } from '../../src/contract/policies';
 import type { VideoRequest } from '../../src/contract/request';
 import { requestSizeProblem } from '../../src/contract/sizes';
 import type { VideoService } from '../../src/service';
-import { claimTask, RECORD_IO_MS, StorageFault, type VideoStorage } from '../../src/storage';
+import { digestOfJob, JobRecord, RECORD_IO_MS, StorageFault, type VideoStorage } from '../../src/storage';
 import { signedLinks } from '../support/signed-links';
-import { asJob, eventsIn, failureOf } from './activity-world';
+import { asJob, failureOf } from './activity-world';
 import { createMemoryWorld } from './memory-world';
-import { NAMESPACE, REQUEST, useSubmitWorld } from './submit/submit-world';
+import { following, NAMESPACE, REQUEST, useSubmitWorld, withoutWaits } from './submit-world';
 
 const here = useSubmitWorld();
 const { submit } = here;
 
 const RESET = { kind: 'reset' } as const;
 const LIMITED = { kind: 'rate-limited' } as const;
-const never = () => new Promise<never>(() => undefined);
 
 /** A storage that treats entries of an event otherwise. */
 const storageThat = (create: () => Promise<boolean>, event = ''): VideoStorage => ({
@@ -31,7 +32,7 @@ const failing = () => Promise.reject(new StorageFault('no space left'));
 const firstEntry = () => join(here.folder, here.record.key, '0001.json');
 
 describe('before a POST leaves', () => {
-  test('the send is on record, and then the task as soon as it is known, which the job claims', async () => {
+  test('the send is on record, and the task as soon as it is known', async () => {
     let atPost: unknown;
     const service: VideoService = {
       ...here.service,
@@ -48,12 +49,6 @@ describe('before a POST leaves', () => {
     expect(task).toMatchObject({ taskId, send: lastSend?.id });
     expect(openSends).toEqual([]);
     expect(attempt.beats[0]).toEqual({ sends: [{ id: lastSend?.id, attempt: 1 }] });
-    const other = { namespace: NAMESPACE, job: 'another' };
-    expect(await claimTask(here.storage, { taskId }, other)).toMatchObject({
-      namespace: NAMESPACE,
-      job: here.job,
-      record: here.record.id,
-    });
   });
 
   test.each<[string, Partial<VideoStorage>]>([
@@ -90,49 +85,50 @@ describe('before a POST leaves', () => {
   });
 });
 
-test('a job whose history Temporal has deleted finds its task on record, and nothing is sent', async () => {
-  const { taskId } = await submit({ service: 'b' }).result;
-  const found = { taskId, service: 'b', record: here.record.id, nextPollMs: 0 };
-  expect(await submit({ service: 'a' }).result).toEqual(found);
-  // Also on a worker without that service: another one polls it.
-  expect(await submit({}, { deps: { services: {} } }).result).toEqual(found);
-  expect(here.posts()).toBe(1);
-});
+describe('a job whose history Temporal has deleted', () => {
+  test('finds its task on record, and nothing is sent', async () => {
+    const { taskId } = await submit({ service: 'b' }).result;
+    const found = { taskId, service: 'b', record: here.record.id, nextPollMs: 0 };
+    expect(await submit({ service: 'a' }).result).toEqual(found);
+    // Also on a worker without that service: another one polls it.
+    expect(await submit({}, { deps: { services: {} } }).result).toEqual(found);
+    expect(here.posts()).toBe(1);
+  });
 
-test('a job whose history Temporal has deleted is submitted when the record has only refusals', async () => {
-  here.emulator.next('submit', { kind: 'refused', status: 401, message: 'no' });
-  await failureOf(submit());
-  expect(await here.events()).toEqual(['sending', 'refused']);
-  await submit().result;
-  expect(here.posts()).toBe(2);
-});
+  test('is submitted when the record has only refusals', async () => {
+    here.emulator.next('submit', { kind: 'refused', status: 401, message: 'no' });
+    await failureOf(submit());
+    expect(await here.events()).toEqual(['sending', 'refused']);
+    await submit().result;
+    expect(here.posts()).toBe(2);
+  });
 
-test('a job whose history Temporal has deleted is not paid again after it was forgotten', async () => {
-  await submit().result;
-  await here.record.forget(here.storage);
-  const { failure, details } = await failureOf(submit());
-  expect([failure.type, failure.nonRetryable]).toEqual(['InvalidRequest', true]);
-  expect(details.message).toContain(`${here.job} was forgotten at `);
-  expect(here.posts()).toBe(1);
-  expect(await readFile(firstEntry(), 'utf8')).not.toContain(REQUEST.prompt);
-});
+  test('is not paid again after it was forgotten', async () => {
+    await submit().result;
+    await here.record.forget(here.storage);
+    const { failure, details } = await failureOf(submit());
+    expect([failure.type, failure.nonRetryable]).toEqual(['InvalidRequest', true]);
+    expect(details.message).toContain(`${here.job} was forgotten at `);
+    expect(here.posts()).toBe(1);
+    expect(await readFile(firstEntry(), 'utf8')).not.toContain(REQUEST.prompt);
+  });
 
-test('a job whose history Temporal has deleted is another job under another name, in another namespace or for another request', async () => {
-  await submit().result;
-  await submit({}, { info: asJob() }).result;
-  await submit({}, { info: { namespace: 'another' } }).result;
-  await submit({ request: { ...REQUEST, duration: 6 } }).result;
-  expect(here.posts()).toBe(4);
+  test('is another job under another name, in another namespace or for another request', async () => {
+    await submit().result;
+    await submit({}, { info: asJob() }).result;
+    await submit({}, { info: { namespace: 'another' } }).result;
+    await submit({ request: { ...REQUEST, duration: 6 } }).result;
+    expect(here.posts()).toBe(4);
+  });
 });
 
 test('an attempt submits after a refusal that is in the heartbeat but not in the record', async () => {
   here.emulator.next('submit', LIMITED);
-  const reported: unknown[] = [];
-  const first = submit({}, { deps: { storage: storageThat(failing, 'refused') }, reported });
+  const first = submit({}, { deps: { storage: storageThat(failing, 'refused') } });
   await failureOf(first);
   expect(await here.events()).toEqual(['sending']);
-  expect(eventsIn(reported)).toMatchObject([{ event: 'recordNotWritten', record: here.record.key }]);
-  await submit({}, { info: { attempt: 2, heartbeatDetails: first.beats.at(-1) } }).result;
+  expect(here.logged()).toMatchObject([{ event: 'recordNotWritten', record: here.record.key }]);
+  await submit({}, following(first)).result;
   expect(here.posts()).toBe(2);
 });
 
@@ -145,100 +141,92 @@ test('a task that cannot be written down is tried once more', async () => {
 });
 
 test('a task that cannot be written down is returned all the same, is in the log, and is written down by the next attempt', async () => {
-  const reported: unknown[] = [];
-  const first = submit({}, { deps: { storage: storageThat(failing, 'task') }, reported });
+  const first = submit({}, { deps: { storage: storageThat(failing, 'task') } });
   const { taskId } = await first.result;
   expect(await here.events()).toEqual(['sending']);
-  expect(eventsIn(reported)).toContainEqual(expect.objectContaining({ event: 'recordNotWritten', taskId }));
-  const info = { attempt: 2, heartbeatDetails: first.beats.at(-1) };
-  expect(await submit({}, { info }).result).toMatchObject({ taskId });
+  expect(here.logged()).toContainEqual(expect.objectContaining({ event: 'recordNotWritten', taskId }));
+  expect(await submit({}, following(first)).result).toMatchObject({ taskId });
   expect(await submit().result).toMatchObject({ taskId });
   expect(here.posts()).toBe(1);
 });
 
-// All in one test, because each takes as long as the timeout of a record.
-test('an attempt whose storage does not answer sends nothing and is retryable, or returns the task it was given', async () => {
-  const jobs = [asJob(), asJob(), asJob()];
-  const [reads, announces, records] = [
-    { ...here.storage, read: never },
-    storageThat(never, 'sending'),
-    storageThat(never, 'task'),
-  ].map((storage, index) => submit({}, { info: jobs[index], deps: { storage } }));
-  for (const run of [reads, announces]) {
-    if (run === undefined) throw new Error('no run');
-    const { failure } = await failureOf(run);
-    expect([failure.type, failure.nonRetryable]).toEqual(['StorageFailed', false]);
-    expect(failure.message).toContain(`no answer within ${RECORD_IO_MS / 1_000} s`);
-    expect(run.beats.at(-1)).toMatchObject({ attemptWithoutTask: 1 });
-  }
-  expect(await records?.result).toMatchObject({ taskId: expect.any(String) });
-  expect(here.posts()).toBe(1);
-}, 30_000);
+test('an attempt whose storage does not answer sends nothing and is retryable, or returns the task it was given', () =>
+  withoutWaits(async (unanswered) => {
+    for (const storage of [{ ...here.storage, read: unanswered }, storageThat(unanswered, 'sending')]) {
+      const run = submit({}, { info: asJob(), deps: { storage } });
+      const { failure } = await failureOf(run);
+      expect([failure.type, failure.nonRetryable]).toEqual(['StorageFailed', false]);
+      expect(failure.message).toContain(`no answer within ${RECORD_IO_MS / 1_000} s`);
+      expect(run.beats.at(-1)).toMatchObject({ attemptWithoutTask: 1 });
+    }
+    expect(here.posts()).toBe(0);
+    const records = submit({}, { deps: { storage: storageThat(unanswered, 'task') } });
+    expect(await records.result).toMatchObject({ taskId: expect.any(String) });
+  }));
 
-test('an attempt that Temporal may have given up on sends nothing when it was cancelled before its POST', async () => {
-  let release: () => void = () => undefined;
-  const until = new Promise<void>((resolve) => {
-    release = resolve;
-  });
-  const create: VideoStorage['create'] = async (...entry) => {
-    await until;
-    return here.storage.create(...entry);
-  };
-  const run = submit({}, { deps: { storage: { ...here.storage, create } } });
-  await run.beat((note) => Reflect.has(Object(note), 'sends'));
-  run.cancel();
-  release();
-  await expect(run.result).rejects.toThrow(CancelledFailure);
-  expect(await here.events()).toEqual(['sending', 'refused']);
-  expect(here.posts()).toBe(0);
-});
-
-test('an attempt that Temporal may have given up on sends nothing when it started too long ago for its heartbeat', async () => {
-  const { now } = performance;
-  const sentAfter = async (leapMs: number) => {
-    let leapt = 0;
-    jest.spyOn(performance, 'now').mockImplementation(() => now.call(performance) + leapt);
-    const create: VideoStorage['create'] = (...entry) => {
-      leapt = leapMs;
+describe('an attempt that Temporal may have given up on', () => {
+  test('sends nothing when it was cancelled before its POST', async () => {
+    let release: () => void = () => undefined;
+    const until = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    const create: VideoStorage['create'] = async (...entry) => {
+      await until;
       return here.storage.create(...entry);
     };
-    const run = submit({}, { info: asJob(), deps: { storage: { ...here.storage, create } } });
-    return run.result.catch(() => failureOf(run)).finally(() => jest.restoreAllMocks());
-  };
-  expect(await sentAfter(POST_WITHIN_MS)).toMatchObject({
-    failure: { type: 'StorageFailed', nonRetryable: false },
+    const run = submit({}, { deps: { storage: { ...here.storage, create } } });
+    await run.beat((note) => Reflect.has(Object(note), 'sends'));
+    run.cancel();
+    release();
+    await expect(run.result).rejects.toThrow(CancelledFailure);
+    expect(await here.events()).toEqual(['sending', 'refused']);
+    expect(here.posts()).toBe(0);
   });
-  expect(here.posts()).toBe(0);
-  expect(await sentAfter(POST_WITHIN_MS - 5_000)).toMatchObject({ taskId: expect.any(String) });
-});
 
-test('an attempt that Temporal may have given up on sends nothing right before the deadline of the job, counting the attempts before it', async () => {
-  // The attempts before this one, and the pauses between them, took nine seconds.
-  const spent = { scheduledTimestampMs: 1_000, currentAttemptScheduledTimestampMs: 10_000 };
-  const noted = { attempt: 3, heartbeatDetails: { attemptWithoutTask: 2 } };
-  const at = (leftMs: number) =>
-    submit({}, { info: { ...noted, ...spent, scheduleToCloseTimeoutMs: 9_000 + leftMs } });
-  const { failure } = await failureOf(at(POST_BEFORE_DEADLINE_MS));
-  expect([failure.type, failure.nonRetryable]).toEqual(['DeadlineExceeded', true]);
-  expect(here.posts()).toBe(0);
-  await at(POST_BEFORE_DEADLINE_MS + 5_000).result;
-});
+  test('sends nothing when it started too long ago for its heartbeat', async () => {
+    const { now } = performance;
+    const sentAfter = async (leapMs: number) => {
+      let leapt = 0;
+      jest.spyOn(performance, 'now').mockImplementation(() => now.call(performance) + leapt);
+      const create: VideoStorage['create'] = (...entry) => {
+        leapt = leapMs;
+        return here.storage.create(...entry);
+      };
+      const run = submit({}, { info: asJob(), deps: { storage: { ...here.storage, create } } });
+      return run.result.catch(() => failureOf(run)).finally(() => jest.restoreAllMocks());
+    };
+    expect(await sentAfter(POST_WITHIN_MS)).toMatchObject({
+      failure: { type: 'StorageFailed', nonRetryable: false },
+    });
+    expect(here.posts()).toBe(0);
+    expect(await sentAfter(POST_WITHIN_MS - 5_000)).toMatchObject({ taskId: expect.any(String) });
+  });
 
-test('an attempt that Temporal may have given up on is not paused by the rate limiter right before the deadline, because no attempt would follow', async () => {
-  here.emulator.next('submit', { kind: 'rate-limited', retryAfter: 60 });
-  const { submitVideo } = here.worker();
-  const run = (info = {}) => here.run(submitVideo, { request: REQUEST }, { ...asJob(), ...info });
-  expect((await failureOf(run())).failure.type).toBe('RateLimited');
-  const { failure } = await failureOf(run({ scheduleToCloseTimeoutMs: POST_BEFORE_DEADLINE_MS }));
-  expect([failure.type, failure.nonRetryable]).toEqual(['DeadlineExceeded', true]);
-});
+  test('sends nothing right before the deadline of the job, counting the attempts before it', async () => {
+    // The attempts before this one, and the pauses between them, took nine seconds.
+    const spent = { scheduledTimestampMs: 1_000, currentAttemptScheduledTimestampMs: 10_000 };
+    const noted = { attempt: 3, heartbeatDetails: { attemptWithoutTask: 2 } };
+    const at = (leftMs: number) =>
+      submit({}, { info: { ...noted, ...spent, scheduleToCloseTimeoutMs: 9_000 + leftMs } });
+    const { failure } = await failureOf(at(POST_BEFORE_DEADLINE_MS));
+    expect([failure.type, failure.nonRetryable]).toEqual(['DeadlineExceeded', true]);
+    expect(here.posts()).toBe(0);
+    await at(POST_BEFORE_DEADLINE_MS + 5_000).result;
+  });
 
-test.each([undefined, 0])(
-  'an attempt that Temporal may have given up on sends if it has no deadline (%s)',
-  async (scheduleToCloseTimeoutMs) => {
+  test('is not paused by the rate limiter right before the deadline, because no attempt would follow', async () => {
+    here.emulator.next('submit', { kind: 'rate-limited', retryAfter: 60 });
+    const { submitVideo } = here.worker();
+    const run = (info = {}) => here.run(submitVideo, { request: REQUEST }, { ...asJob(), ...info });
+    expect((await failureOf(run())).failure.type).toBe('RateLimited');
+    const { failure } = await failureOf(run({ scheduleToCloseTimeoutMs: POST_BEFORE_DEADLINE_MS }));
+    expect([failure.type, failure.nonRetryable]).toEqual(['DeadlineExceeded', true]);
+  });
+
+  test.each([undefined, 0])('sends if it has no deadline (%s)', async (scheduleToCloseTimeoutMs) => {
     await submit({}, { info: { scheduleToCloseTimeoutMs } }).result;
-  },
-);
+  });
+});
 
 describe('a submit that is recalled', () => {
   const recall = (more = {}) =>
@@ -250,8 +238,8 @@ describe('a submit that is recalled', () => {
     const refused = submit({ service: 'b' });
     await failureOf(refused);
     expect(await recall({ mayHaveSent: true }).result).toEqual({ mayHaveTask: false });
-    const info = { attempt: 2, heartbeatDetails: refused.beats.at(-1) };
-    const { lostSubmit: id = '' } = (await failureOf(submit({ service: 'b' }, { info }))).details;
+    const lost = submit({ service: 'b' }, following(refused));
+    const { lostSubmit: id = '' } = (await failureOf(lost)).details;
     const { failure, details } = await failureOf(recall({ onLostSubmit: 'resubmit' }));
     expect([failure.type, failure.nonRetryable]).toEqual(['SubmitUnconfirmed', true]);
     expect(details).toMatchObject({ lostSubmit: id, service: 'b', onLostSubmit: 'resubmit' });
@@ -283,9 +271,9 @@ describe('a submit that is recalled', () => {
 });
 
 describe('a download whose video is on record', () => {
-  const download = async (more = {}, storage = here.storage) => {
+  const download = async (more = {}) => {
     const { taskId } = await submit().result;
-    const { downloadVideo } = here.worker({ storage });
+    const { downloadVideo } = here.worker();
     return here.run(downloadVideo, { taskId, record: here.record.id, ...more }, asJob(here.job));
   };
 
@@ -301,7 +289,7 @@ describe('a download whose video is on record', () => {
     const { video } = await (await download()).result;
     await rm(fileURLToPath(video.uri));
     expect((await (await download()).result).video).toEqual(video);
-    expect(here.everythingReported()).toContain('event: storedVideoGone');
+    expect(here.logged()).toContainEqual(expect.objectContaining({ event: 'storedVideoGone' }));
   });
 
   test('is not taken for the video of another task', async () => {
@@ -311,66 +299,62 @@ describe('a download whose video is on record', () => {
   });
 });
 
-const usd = (amount: number) => ({ amount, currency: 'USD' });
-const pricedAt = (perSecond: number) => ({
-  name: 'Ark',
-  prices: { currency: 'USD', table: [{ perSecond }] },
-});
-const cost = { estimated: usd(0.5), service: 'Ark' };
+describe('the cost of a job', () => {
+  const usd = (amount: number) => ({ amount, currency: 'USD' });
+  const cost = { estimated: usd(0.5), service: 'Ark' };
+  const serviceAt = (perSecond: number) => {
+    const prices = { currency: 'USD', table: [{ perSecond }] };
+    return here.serviceAt(here.emulator.url, { profile: { name: 'Ark', prices } });
+  };
+  const submitAt = (perSecond: number) => submit({}, { deps: { service: serviceAt(perSecond) } }).result;
 
-const submitAt = (perSecond: number) => {
-  const service = here.serviceAt(here.emulator.url, { profile: pricedAt(perSecond) });
-  return here.submit({}, { deps: { service } }).result;
-};
+  test('is estimated by the submit, and recorded with the send and with the task', async () => {
+    expect(await submitAt(0.1)).toMatchObject({ cost });
+    expect((await here.read()).entries).toMatchObject([
+      { event: 'sending', cost },
+      { event: 'task', cost },
+    ]);
+  });
 
-test('a submit returns what the video will cost, and records it with the send and with the task', async () => {
-  expect(await submitAt(0.1)).toMatchObject({ cost });
-  expect((await here.read()).entries).toMatchObject([
-    { event: 'sending', cost },
-    { event: 'task', cost },
-  ]);
-});
+  test('is what the record says, whatever the prices are now', async () => {
+    const { taskId } = await submitAt(0.1);
+    const paid = { ...cost, charged: usd(0.45) };
+    const { downloadVideo } = here.worker();
+    await here.run(downloadVideo, { taskId, record: here.record.id, cost: paid }, asJob(here.job)).result;
+    expect(await submitAt(9)).toMatchObject({ taskId, isStored: true, cost: paid });
+  });
 
-test('a job that finds its task on record finds what it cost there, whatever the prices are now', async () => {
-  const { taskId } = await submitAt(0.1);
-  const paid = { ...cost, charged: usd(0.45) };
-  const { downloadVideo } = here.worker();
-  await here.run(downloadVideo, { taskId, record: here.record.id, cost: paid }, asJob(here.job)).result;
-  expect(await submitAt(9)).toMatchObject({ taskId, isStored: true, cost: paid });
-});
-
-test('a submit that is recalled costs what its record says, with the lost submits that it repeats', async () => {
-  here.emulator.next('submit', { kind: 'reset' });
-  const lost = here.submit({ onLostSubmit: 'resubmit' });
-  await failureOf(lost);
-  const service = here.serviceAt(here.emulator.url, { profile: pricedAt(0.1) });
-  const info = { attempt: 2, heartbeatDetails: lost.beats.at(-1) };
-  await here.submit({ onLostSubmit: 'resubmit' }, { info, deps: { service } }).result;
-  const { recallSubmit } = here.worker({ service });
-  expect(await here.run(recallSubmit, { request: REQUEST }, asJob(here.job)).result).toMatchObject({
-    task: { cost: { ...cost, lostSubmits: 1 } },
+  test('has the lost submits that a submit repeats, also when that is recalled', async () => {
+    here.emulator.next('submit', RESET);
+    const lost = submit({ onLostSubmit: 'resubmit' });
+    await failureOf(lost);
+    const service = serviceAt(0.1);
+    await submit({ onLostSubmit: 'resubmit' }, { ...following(lost), deps: { service } }).result;
+    const { recallSubmit } = here.worker({ service });
+    expect(await here.run(recallSubmit, { request: REQUEST }, asJob(here.job)).result).toMatchObject({
+      task: { cost: { ...cost, lostSubmits: 1 } },
+    });
   });
 });
 
-const SECRET = 'a1B2c3D4e5F6g7H8i9J0';
-/** As much as an entry of a record may have. */
-const MIB = 1024 * 1024;
+describe('a recorded request', () => {
+  const SECRET = 'a1B2c3D4e5F6g7H8i9J0';
+  /** As much as an entry of a record may have. */
+  const MIB = 1024 * 1024;
 
-/** The request as it is on record after its submit, and the size of its entry. */
-async function recorded(given: object) {
-  const request: VideoRequest = { prompt: 'A fox', ...given };
-  expect(requestSizeProblem(request)).toBeUndefined();
-  // Nothing of a request is refused here: what is on record is what counts.
-  const profile = { requestFields: ['extra', 'long', 'image'] };
-  const world = createMemoryWorld(undefined, { service: { profile } });
-  await world.submit({ request }).result;
-  const [first = ''] = [...world.stored.keys()].filter((key) => key.startsWith('jobs/')).sort();
-  return { request: world.json(first).request, bytes: world.stored.get(first)?.length ?? 0 };
-}
+  /** The request as it is on record after its submit, and the size of its entry. */
+  async function recorded(given: object) {
+    const request: VideoRequest = { prompt: 'A fox', ...given };
+    expect(requestSizeProblem(request)).toBeUndefined();
+    // Nothing of a request is refused here: what is on record is what counts.
+    const profile = { requestFields: ['extra', 'long', 'image'] };
+    const world = createMemoryWorld(undefined, { service: { profile } });
+    await world.submit({ request }).result;
+    const [first = ''] = [...world.stored.keys()].filter((key) => key.startsWith('jobs/')).sort();
+    return { request: world.json(first).request, bytes: world.stored.get(first)?.length ?? 0 };
+  }
 
-test.each(signedLinks(SECRET))(
-  'a recorded request has no secret of %s, wherever the link is',
-  async (link) => {
+  test.each(signedLinks(SECRET))('has no secret of %s, wherever the link is', async (link) => {
     const { request } = await recorded({
       prompt: `A fox as in ${link} and in the snow`,
       image: link,
@@ -378,14 +362,195 @@ test.each(signedLinks(SECRET))(
     });
     expect(JSON.stringify(request)).not.toContain(SECRET);
     expect(request.prompt).toMatch(/^A fox as in .* and in the snow$/);
-  },
-);
+  });
 
-test.each<[what: string, long: unknown]>([
-  ['numbers', Array.from({ length: 200_000 }, (_, index) => index % 10)],
-])(
-  'the largest request with a list of %s fits into a record, or it could never be sent',
-  async (_what, long) => {
+  test('fits into an entry, however large it is, or it could never be sent', async () => {
+    const long = Array.from({ length: 200_000 }, (_, index) => index % 10);
     expect((await recorded({ long })).bytes).toBeLessThan(MIB / 2);
-  },
-);
+  });
+});
+
+describe('a job that adopts a task', () => {
+  let taskId: string;
+  beforeEach(() => {
+    taskId = `task-of-${here.job}`;
+  });
+  const OWL = 'owl';
+
+  /** Temporal, where the job of the owl is in this state, and all others run. */
+  function temporalSaying(state: string | Error) {
+    const asked: string[] = [];
+    const getHandle = (workflowId: string) => ({
+      describe: async () => {
+        asked.push(workflowId);
+        if (state instanceof Error) throw state;
+        const name = workflowId === OWL ? state : 'RUNNING';
+        return { status: { name }, closeTime: name === 'RUNNING' ? undefined : new Date() };
+      },
+    });
+    return { connection: {}, workflow: { getHandle }, asked };
+  }
+  const DELETED = new WorkflowNotFoundError('gone', OWL, undefined);
+
+  interface Adoption {
+    job?: string;
+    namespace?: string;
+    client?: object;
+    storage?: VideoStorage;
+  }
+  const adopt = (
+    input: Partial<AdoptTaskInput> = {},
+    { job = here.job, namespace, client, storage }: Adoption = {},
+  ) =>
+    here.run(
+      here.worker(storage && { storage }).adoptTask,
+      { taskId, ...input },
+      { ...asJob(job), ...(namespace && { namespace }) },
+      client ?? temporalSaying(new Error('nobody is to be asked')),
+    );
+  const adoptBeside = (state: string | Error) => adopt({}, { client: temporalSaying(state) });
+
+  /** The record of a job that adopted the task by its id alone. */
+  function recordOf(job: string) {
+    const owner = { namespace: NAMESPACE, job };
+    return new JobRecord(here.storage, owner, digestOfJob(owner, { taskId }));
+  }
+
+  const stored = () => ({
+    event: 'stored' as const,
+    taskId,
+    key: 'fox.mp4',
+    video: { uri: 'file:///fox.mp4', bytes: 5, sha256: 'aa', contentType: 'video/mp4' },
+    warnings: [],
+  });
+
+  test('puts it on record at its service, polls it at once, and may adopt it again', async () => {
+    const record = recordOf(here.job);
+    const task = { taskId, service: 'b', record: record.id, nextPollMs: 0 };
+    for (const _ of [1, 2]) expect(await adopt({ service: 'b' }).result).toEqual(task);
+    expect((await record.read()).entries).toMatchObject([{ event: 'task', taskId, service: 'b' }]);
+    await record.add(stored());
+    expect(await adopt({ service: 'b' }).result).toEqual({ ...task, isStored: true });
+  });
+
+  test('does not adopt it again under a name that was forgotten', async () => {
+    await adopt().result;
+    await recordOf(here.job).forget(here.storage);
+    const { failure, details } = await failureOf(adopt());
+    expect([failure.type, failure.nonRetryable]).toEqual(['InvalidRequest', true]);
+    expect(details.message).toContain(`${here.job} was forgotten at `);
+  });
+
+  describe('that another job has,', () => {
+    beforeEach(() => adopt({}, { job: OWL }).result);
+    const expectRefused = async (attempt: ReturnType<typeof adopt>) => {
+      const { failure, details } = await failureOf(attempt);
+      expect([failure.type, failure.nonRetryable]).toEqual(['InvalidRequest', true]);
+      expect(details.message).toBe(
+        `the task ${taskId} belongs to the job ${OWL}, which is running or has its video`,
+      );
+      expect((await recordOf(here.job).read()).entries).toEqual([]);
+    };
+
+    test.each(['RUNNING', 'COMPLETED'])('is refused while that is %s, and the failure names it', (state) =>
+      expectRefused(adoptBeside(state)),
+    );
+
+    test.each([
+      ['failed', 'FAILED'],
+      ['was deleted in Temporal', DELETED],
+    ])('gets it when that %s, and the other job does not get it back', async (_what, state) => {
+      expect(await adoptBeside(state).result).toMatchObject({ taskId });
+      const { details } = await failureOf(adopt({}, { job: OWL, client: temporalSaying('RUNNING') }));
+      expect(details.message).toContain(`belongs to the job ${here.job}`);
+    });
+
+    test('gets it when the video of that is on record only if its workflow ended before it handed the video over', async () => {
+      const record = recordOf(OWL);
+      await record.read();
+      await record.add(stored());
+      await expectRefused(adoptBeside(DELETED));
+      expect(await adoptBeside('TERMINATED').result).toMatchObject({ taskId });
+    });
+
+    test('gets it when that was forgotten', async () => {
+      await recordOf(OWL).forget(here.storage);
+      expect(await adoptBeside('COMPLETED').result).toMatchObject({ taskId });
+    });
+
+    test('is refused when that is in another namespace: nobody here knows whether it runs', async () => {
+      taskId = `foreign-${taskId}`;
+      await adopt({}, { job: OWL, namespace: 'another' }).result;
+      const client = temporalSaying('FAILED');
+      await expectRefused(adopt({}, { client }));
+      expect(client.asked).toEqual([]);
+    });
+
+    test('waits while Temporal cannot be asked', async () => {
+      await expect(adoptBeside(new Error('no route')).result).rejects.toThrow('no route');
+      expect(await adoptBeside('FAILED').result).toMatchObject({ taskId });
+    });
+  });
+
+  test('learns nothing about tasks of other callers, not even that they exist', async () => {
+    const asCaller = (caller?: string) =>
+      failureOf(adopt({ ...(caller && { caller }) }, { client: temporalSaying('RUNNING') }));
+    await adopt({ caller: 'shop' }, { job: OWL }).result;
+    const { failure, details } = await asCaller('thief');
+    expect([failure.type, failure.nonRetryable]).toEqual(['TaskUnknown', true]);
+    expect(details).toEqual({ taskId, attempt: 1 });
+    expect(failure.message).not.toContain('owl');
+    const unknown = await failureOf(adopt({ taskId: 'no such task', caller: 'thief', isPolled: true }));
+    expect(failure.type).toBe(unknown.failure.type);
+    // Operators and the caller itself learn which job has it.
+    for (const caller of ['shop', undefined])
+      expect((await asCaller(caller)).failure.type).toBe('InvalidRequest');
+    taskId = `without-caller-${taskId}`;
+    await adopt({}, { job: OWL }).result;
+    expect((await asCaller('thief')).failure.type).toBe('TaskUnknown');
+  });
+
+  test('is refused the task that another submitted, which a later job of the name and request of that finds', async () => {
+    ({ taskId } = await submit({ caller: 'shop' }).result);
+    const { details } = await failureOf(adopt({}, { job: OWL, client: temporalSaying('RUNNING') }));
+    expect(details.message).toContain(`belongs to the job ${here.job}`);
+    expect(await adopt({ request: REQUEST }).result).toMatchObject({ taskId, record: here.record.id });
+    expect(await here.events()).toEqual(['sending', 'task']);
+  });
+
+  test('keeps a task that another job then submits; the log says so', async () => {
+    const service = { ...here.service, start: async () => ({ taskId }) };
+    await adopt({}, { job: OWL }).result;
+    expect(await submit({}, { deps: { service } }).result).toMatchObject({ taskId });
+    expect(here.logged()).toContainEqual(expect.objectContaining({ event: 'taskOfAnotherJob' }));
+    const { details } = await failureOf(adopt({}, { job: 'hare', client: temporalSaying('RUNNING') }));
+    expect(details.message).toContain('belongs to the job owl');
+  });
+
+  test('polls the task of a lost submit first, so that a mistyped id is claimed by nobody', async () => {
+    const { failure } = await failureOf(adopt({ request: REQUEST, isPolled: true }));
+    expect(failure.type).toBe('TaskUnknown');
+    expect(await adopt({}, { job: OWL }).result).toMatchObject({ taskId });
+  });
+
+  test('finds the task of a lost submit at the service that got the request, and so does its next submit', async () => {
+    here.emulator.next('submit', RESET);
+    await failureOf(submit({ service: 'b' }));
+    taskId = here.emulator.generations().at(-1)?.taskId ?? '';
+    const adopted = await adopt({ request: REQUEST, service: 'a', isPolled: true }).result;
+    expect(adopted).toMatchObject({ taskId, service: 'b', record: here.record.id });
+    expect(await submit().result).toMatchObject({ taskId, service: 'b' });
+    expect(here.posts()).toBe(1);
+  });
+
+  test.each(['tasks/', 'jobs/'])(
+    'tries again when it cannot write into %s, and succeeds then',
+    async (folder) => {
+      const create: VideoStorage['create'] = (key, text) =>
+        key.startsWith(folder) ? failing() : here.storage.create(key, text);
+      const { failure } = await failureOf(adopt({}, { storage: { ...here.storage, create } }));
+      expect([failure.type, failure.nonRetryable]).toEqual(['StorageFailed', false]);
+      expect(await adopt().result).toMatchObject({ taskId });
+    },
+  );
+});

@@ -4,6 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
+import { MockActivityEnvironment } from '@temporalio/testing';
 import {
   createVideoActivities,
   type DownloadVideoInput,
@@ -16,7 +17,8 @@ import type { VideoStorage } from '../../src/storage';
 import { inspect } from '../media/inspect';
 import { makeVideo } from '../media/make-video';
 import { openVideoBytes } from '../support/open-video-bytes';
-import { startAttempt } from './activity-world';
+import { meterInto, type Recorded } from '../support/recording-meter';
+import { loggerInto, startAttempt } from './activity-world';
 
 type PollVideoInput = Parameters<VideoActivities['pollVideo']>[0];
 
@@ -115,6 +117,17 @@ export const reading = (task: TaskReading['task'], more: Partial<TaskReading> = 
 
 const LINK = 'https://foxes.example.com/fox.mp4';
 export const SUCCEEDED = reading({ state: 'succeeded', word: 'succeeded', videoUrl: LINK });
+
+/** What an activity records with Temporal's meter, whether it fails or not. */
+export async function recordedBy(activity: () => Promise<unknown>): Promise<Recorded[]> {
+  const recorded: Recorded[] = [];
+  const environment = new MockActivityEnvironment(
+    {},
+    { metricMeter: meterInto(recorded), logger: loggerInto([]) },
+  );
+  await environment.run(activity).catch(() => undefined);
+  return recorded;
+}
 
 /** What Temporal adds to each line. */
 const OF_TEMPORAL = [

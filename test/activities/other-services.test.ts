@@ -9,8 +9,7 @@ import { builtInProfile, type ServiceProfile } from '../../src/service';
 import { DIALECT_NAMES, type DialectName, dialectOf } from '../dialects';
 import { PROVIDER_REQUESTS } from '../service/provider-requests';
 import { recordsIn } from '../support/stored-files';
-import { type ActivityWorld, asJob, createActivityWorld, failureOf, startAttempt } from './activity-world';
-import { createMemoryWorld, reading, TASK } from './memory-world';
+import { type ActivityWorld, asJob, createActivityWorld, failureOf } from './activity-world';
 
 const TEXT: VideoRequest = { prompt: 'A red fox' };
 const IMAGE: VideoRequest = { ...TEXT, image_url: 'https://example.com/fox.png' };
@@ -48,8 +47,12 @@ async function expectVideo(taskId: string, idAtService: string): Promise<void> {
   expect(file.equals(await world.emulator.video(idAtService))).toBe(true);
 }
 
-describe('at a service that answers like', () => {
-  test.each([...DIALECT_NAMES])('%s, the video of the one task is stored', async (dialect) => {
+/** The reasons of services that send no message. */
+const REASONS: Partial<Record<DialectName, string>> = { vidu: '4711', pixverse: '8' };
+
+test.each([...DIALECT_NAMES])(
+  'a job at a service that answers like %s stores the video of its one task, or says why there is none',
+  async (dialect) => {
     await startAt(dialect);
     // Veo takes no images by their links.
     const requests = dialect === 'veo' ? [TEXT] : [TEXT, IMAGE];
@@ -63,15 +66,8 @@ describe('at a service that answers like', () => {
       .map(({ request: { prompt, image_url } }) => [prompt, image_url]);
     expect(asked).toEqual(requests.map(({ prompt, image_url }) => [prompt, image_url]));
     // Neither a cover nor a watermarked copy was downloaded as the video.
-    expect(world.emulator.calls.filter(({ status }) => status !== undefined && status >= 400)).toEqual([]);
-    expect(world.everythingReported()).not.toContain('the answer is ambiguous');
-  });
+    expect(world.emulator.calls.filter(({ status = 0 }) => status >= 400)).toEqual([]);
 
-  /** The reasons of services that send no message. */
-  const REASONS: Partial<Record<DialectName, string>> = { vidu: '4711', pixverse: '8' };
-
-  test.each([...DIALECT_NAMES])('%s, a failure has the message of the service', async (dialect) => {
-    await startAt(dialect);
     world.emulator.next('submit', { kind: 'failed-task', code: '4711', message: 'The prompt was moderated' });
     const { taskId } = await submit(TEXT).result;
     nowMs += JOB_TIME_MS;
@@ -83,142 +79,90 @@ describe('at a service that answers like', () => {
     const refused = await failureOf(submit(TEXT));
     expect(refused.failure).toMatchObject({ type: 'InvalidRequest', nonRetryable: true });
     expect(refused.failure.message).toContain('no foxes');
-
     world.emulator.next('status', { kind: 'refused', status: 401, message: 'no such key' });
     expect((await failureOf(poll(taskId))).failure.type).toBe('Unauthorized');
-    world.emulator.next('status', { kind: 'rate-limited' });
-    expect((await failureOf(poll(taskId))).failure.type).toBe('RateLimited');
     world.emulator.next('submit', { kind: 'rate-limited', retryAfter: 5 });
     const limited = await failureOf(submit(TEXT));
     expect(limited.failure).toMatchObject({ type: 'RateLimited', nonRetryable: false });
     expect(limited.details.retryAfter).toBe(5);
-    expect(world.emulator.generations()).toHaveLength(1);
+    expect(world.emulator.generations()).toHaveLength(requests.length + 1);
     expect(world.everythingReported()).not.toContain('the answer is ambiguous');
-  });
+  },
+);
 
-  test.each(['minimax', 'kie', 'pixverse'] as const)(
-    '%s, which refuses with HTTP 200, a wrong key is a refusal, not a lost submit',
-    async (dialect) => {
-      await startAt(dialect);
-      const wrong = { apiKey: () => 'sk-wrong', profile: builtInProfile(dialect) };
-      const { submitVideo } = world.activitiesAt(world.emulator.url, wrong);
-      const { failure, details } = await failureOf(world.run(submitVideo, { request: TEXT }));
-      expect([failure.type, details.status]).toEqual(['Unauthorized', 401]);
-    },
-  );
+test.each(['minimax', 'kie', 'pixverse'] as const)(
+  'at a service that refuses with HTTP 200 like %s, a wrong key is a refusal, not a lost submit',
+  async (dialect) => {
+    await startAt(dialect);
+    const wrong = { apiKey: () => 'sk-wrong', profile: builtInProfile(dialect) };
+    const { submitVideo } = world.activitiesAt(world.emulator.url, wrong);
+    const { failure, details } = await failureOf(world.run(submitVideo, { request: TEXT }));
+    expect([failure.type, details.status]).toEqual(['Unauthorized', 401]);
+  },
+);
 
-  test.each(['openai', 'minimax'] as const)(
-    '%s, a task has no video without its profile',
-    async (dialect) => {
-      await startAt(dialect, {});
-      const { taskId } = await submit(TEXT).result;
-      nowMs += JOB_TIME_MS;
-      expect(await poll(taskId).result).toMatchObject({ state: 'succeeded', hasVideo: false });
-    },
-  );
-
-  test('pixverse, a submit may have made a task without its profile', async () => {
-    await startAt('pixverse', {});
-    const { failure } = await failureOf(submit(TEXT));
-    expect([failure.type, failure.nonRetryable]).toEqual(['SubmitUnconfirmed', true]);
-  });
+test('without its profile, a task of a service has no video', async () => {
+  await startAt('openai', {});
+  const { taskId } = await submit(TEXT).result;
+  nowMs += JOB_TIME_MS;
+  expect(await poll(taskId).result).toMatchObject({ state: 'succeeded', hasVideo: false });
 });
 
-describe('at a service with requests of its own,', () => {
-  const EXAMPLES = join(__dirname, '../../examples/profiles');
-  const examples = readdirSync(EXAMPLES).map((file) => basename(file, '.yaml'));
-  const exampleProfile = (name: string) =>
-    readSetting('VIDEOGEN_PROFILE', { VIDEOGEN_PROFILE: join(EXAMPLES, `${name}.yaml`) }) ?? {};
+test('without its profile, a service that answers in its own way may have made a task', async () => {
+  await startAt('pixverse', {});
+  const { failure } = await failureOf(submit(TEXT));
+  expect([failure.type, failure.nonRetryable]).toEqual(['SubmitUnconfirmed', true]);
+});
 
-  /** The profile of a service, and an example of it if it has one. */
-  const profilesOf = (dialect: string): [string, ServiceProfile][] => {
-    const profiles: [string, ServiceProfile][] = [];
-    const builtIn = builtInProfile(dialect);
-    if (builtIn?.request) profiles.push([`built-in ${dialect}`, builtIn]);
-    if (examples.includes(dialect)) profiles.push([`${dialect}.yaml`, exampleProfile(dialect)]);
-    return profiles;
-  };
-  const CASES = PROVIDER_REQUESTS.flatMap((given) =>
-    profilesOf(given.dialect).map(([profile, rules]) => ({ ...given, profile, rules })),
+const EXAMPLES = join(__dirname, '../../examples/profiles');
+const examples = readdirSync(EXAMPLES).map((file) => basename(file, '.yaml'));
+const exampleProfile = (name: string) =>
+  readSetting('VIDEOGEN_PROFILE', { VIDEOGEN_PROFILE: join(EXAMPLES, `${name}.yaml`) }) ?? {};
+
+/** The profile of a service, and an example of it if it has one. */
+const profilesOf = (dialect: string): [string, ServiceProfile][] => {
+  const profiles: [string, ServiceProfile][] = [];
+  const builtIn = builtInProfile(dialect);
+  if (builtIn?.request) profiles.push([`built-in ${dialect}`, builtIn]);
+  if (examples.includes(dialect)) profiles.push([`${dialect}.yaml`, exampleProfile(dialect)]);
+  return profiles;
+};
+const CASES = PROVIDER_REQUESTS.flatMap((given) =>
+  profilesOf(given.dialect).map(([profile, rules]) => ({ ...given, profile, rules })),
+);
+
+test.each(CASES)(
+  'with $profile, a job sends $path what the service wants, and stores the video',
+  async ({ dialect, path, body, means, rules }) => {
+    await startAt(dialect, rules);
+    const model = Reflect.get(body, 'model') ?? Reflect.get(body, 'model_name');
+    const request = rules.requestFields ? { ...means, model } : means;
+    const { taskId } = await submit(request).result;
+    expect(world.emulator.calls).toMatchObject([{ call: 'submit', path, body, authorized: true }]);
+    expect(world.emulator.generations()).toMatchObject([{ request: means }]);
+    // What is on record is what the caller asked for.
+    const [record = ''] = await recordsIn(world.folder);
+    expect(JSON.parse(readFileSync(join(world.folder, record), 'utf8')).request).toEqual(request);
+    await expectVideo(taskId, world.emulator.generations()[0]?.taskId ?? '');
+  },
+);
+
+test('fal tells of a failed task and of refused content only when it is asked for the link', async () => {
+  await startAt('fal', exampleProfile('fal'));
+  world.emulator.next(
+    'submit',
+    { kind: 'failed-task', code: 'foxes', message: 'too many foxes' },
+    { kind: 'refused-content', stage: 'output' },
   );
-
-  test.each(CASES)(
-    'with $profile, a job sends $path what the service wants, and stores the video',
-    async ({ dialect, path, body, means, rules }) => {
-      await startAt(dialect, rules);
-      const model = Reflect.get(body, 'model') ?? Reflect.get(body, 'model_name');
-      const request = rules.requestFields ? { ...means, model } : means;
-      const { taskId } = await submit(request).result;
-      expect(world.emulator.calls).toMatchObject([{ call: 'submit', path, body, authorized: true }]);
-      expect(world.emulator.generations()).toMatchObject([{ request: means }]);
-      // What is on record is what the caller asked for.
-      const [record = ''] = await recordsIn(world.folder);
-      expect(JSON.parse(readFileSync(join(world.folder, record), 'utf8')).request).toEqual(request);
-      await expectVideo(taskId, world.emulator.generations()[0]?.taskId ?? '');
-      expect(world.emulator.calls.filter(({ status = 0 }) => status >= 400)).toEqual([]);
-    },
-  );
-
-  test('kling refuses a field that it does not take before anything is sent', async () => {
-    await startAt('kling');
-    const attempt = submit({ prompt: 'A red fox', seed: 7 });
-    const { failure, details } = await failureOf(attempt);
-    expect([failure.type, failure.nonRetryable]).toEqual(['InvalidRequest', true]);
-    expect(details.message).toContain('seed is not taken by Kling: leave it out');
-    expect(attempt.beats.at(-1)).toEqual({ attemptWithoutTask: 1 });
-    expect(world.emulator.calls).toEqual([]);
-  });
-
-  test('fal tells of a failed task and of refused content only when it is asked for the link', async () => {
-    await startAt('fal', exampleProfile('fal'));
-    world.emulator.next(
-      'submit',
-      { kind: 'failed-task', code: 'foxes', message: 'too many foxes' },
-      { kind: 'refused-content', stage: 'prompt' },
-      { kind: 'refused-content', stage: 'output' },
-    );
-    const ended = [];
-    for (const job of ['failed', 'prompt', 'output']) {
-      const { taskId } = await submit(TEXT, job).result;
-      nowMs += JOB_TIME_MS;
-      ended.push(await poll(taskId).result);
-    }
-    expect(ended).toMatchObject([
-      { state: 'failed', message: 'too many foxes' },
-      { state: 'failed', refused: { stage: 'prompt' } },
-      { state: 'failed', refused: { stage: 'output' } },
-    ]);
-    expect(ended[0]).not.toHaveProperty('refused');
-  });
-});
-
-const here = { state: 'running', word: 'unnamed' } as const;
-const veo = (address?: string) => ({
-  address,
-  start: async () => ({ taskId: TASK }),
-  status: async () => reading({ state: 'running', word: 'veo' }),
-  open: () => Promise.reject(new Error('not asked')),
-});
-const withBoth = (address?: string) =>
-  createMemoryWorld(undefined, {
-    service: { status: async () => reading(here) },
-    services: { veo: veo(address) },
-    defaultService: 'veo',
-    queues: { submit: 'films-submit' },
-  });
-
-test('the default of the worker gets a new task, and a task without a service stays at the one without a name', async () => {
-  const { submit, poll } = withBoth();
-  expect(await submit().result).toMatchObject({ service: 'veo' });
-  expect(await poll({ service: 'veo' }).result).toMatchObject({ word: 'veo' });
-  expect(await poll().result).toMatchObject({ word: 'unnamed' });
-});
-
-test('the route of a job says the queues of the worker, and why there is no such service', async () => {
-  const { routeJob } = withBoth().activities;
-  const route = (service?: string) => startAttempt(routeJob, { service }).result;
-  const problem = 'this worker has no service kling: name one of veo';
-  expect(await route('kling')).toEqual({ submit: 'films-submit', problem });
-  expect(await route('veo')).toEqual({ submit: 'films-submit' });
-  expect(await route()).toEqual({ submit: 'films-submit' });
+  const ended = [];
+  for (const job of ['failed', 'output']) {
+    const { taskId } = await submit(TEXT, job).result;
+    nowMs += JOB_TIME_MS;
+    ended.push(await poll(taskId).result);
+  }
+  expect(ended).toMatchObject([
+    { state: 'failed', message: 'too many foxes' },
+    { state: 'failed', refused: { stage: 'output' } },
+  ]);
+  expect(ended[0]).not.toHaveProperty('refused');
 });

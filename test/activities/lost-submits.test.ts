@@ -1,0 +1,514 @@
+import { randomUUID } from 'node:crypto';
+import { WorkflowNotFoundError } from '@temporalio/client';
+import type { temporal } from '@temporalio/proto';
+import type { SubmitVideoInput } from '../../activities';
+import { SERVICE_MEMO, TASK_ID_MEMO } from '../../src/contract/names';
+import { POST_BEFORE_DEADLINE_MS } from '../../src/contract/policies';
+import { ServiceFault, type VideoService } from '../../src/service';
+import { StorageFault, type VideoStorage } from '../../src/storage';
+import { failureOf } from './activity-world';
+import { following, REQUEST, useSubmitWorld, withoutWaits } from './submit-world';
+
+const here = useSubmitWorld();
+const { submit } = here;
+
+const RESET = { kind: 'reset' } as const;
+const UNAUTHORIZED = { kind: 'refused', status: 401, message: 'no' } as const;
+const LIMITED = { kind: 'rate-limited' } as const;
+const resubmit = { onLostSubmit: 'resubmit' } as const;
+const LONG_AGO = { at: new Date(0).toISOString() };
+
+/** Another run sends a request, by default long ago, and nothing is heard of it again. */
+async function sendElsewhere(more: { service?: string; at?: string } = LONG_AGO): Promise<string> {
+  const id = randomUUID();
+  await here.read();
+  await here.record.add({ event: 'sending', id, request: REQUEST, ...LONG_AGO, ...more });
+  return id;
+}
+const NOW = () => ({ at: new Date().toISOString() });
+
+test.each(['hold', 'resubmit'] as const)(
+  'a request that another run sent a moment ago has a few seconds for its answer: nothing is sent, on lost submit %s',
+  async (onLostSubmit) => {
+    await sendElsewhere(NOW());
+    const { failure, details } = await failureOf(submit({ onLostSubmit }));
+    expect([failure.type, failure.nonRetryable]).toEqual(['ServiceUnreachable', false]);
+    expect(details).toMatchObject({ retryAfter: 3, mayHaveTask: true });
+    expect(here.posts()).toBe(0);
+  },
+);
+
+test('a request that another run sent and that is answered meanwhile has its task', async () => {
+  const send = await sendElsewhere(NOW());
+  const first = submit();
+  await failureOf(first);
+  await here.record.add({ event: 'task', send, taskId: 'task-1', service: 'b' });
+  expect(await submit({}, following(first)).result).toMatchObject({ taskId: 'task-1', service: 'b' });
+  expect(here.posts()).toBe(0);
+});
+
+test('a request that another run sent is lost if it is not answered then, or if it is older: the failure names it', async () => {
+  const lostSubmit = await sendElsewhere({ service: 'b', ...NOW() });
+  const first = submit();
+  await failureOf(first);
+  const { failure, details } = await failureOf(submit({}, following(first)));
+  expect([failure.type, failure.nonRetryable]).toEqual(['SubmitUnconfirmed', true]);
+  expect(details).toEqual({
+    attempt: 2,
+    lostSubmit,
+    service: 'b',
+    onLostSubmit: 'hold',
+    message: expect.stringMatching(/^a request was sent at .* and its answer is not on record$/),
+  });
+  const older = await sendElsewhere();
+  expect((await failureOf(submit({}, following(first)))).details.lostSubmit).toBe(older);
+  expect(here.posts()).toBe(0);
+});
+
+test.each([
+  ['of the job', { onLostSubmit: 'fail' as const }, {}, 'fail'],
+  ['of the service', { service: 'c' }, {}, 'fail'],
+  ['of the worker', {}, { onLostSubmit: 'fail' as const }, 'fail'],
+  ['by default', {}, {}, 'hold'],
+])('a lost submit ends as the policy %s says', async (_whose, input, deps, policy) => {
+  here.emulator.next('submit', RESET);
+  const services = { c: { service: here.service, onLostSubmit: 'fail' as const } };
+  const { failure, details } = await failureOf(submit(input, { deps: { services, ...deps } }));
+  expect([failure.type, failure.nonRetryable]).toEqual(['SubmitUnconfirmed', true]);
+  const { lastSend } = await here.read();
+  expect(details).toMatchObject({ onLostSubmit: policy, lostSubmit: lastSend?.id });
+});
+
+test('a lost submit that somebody decided to repeat is sent again, with the same key, and asked about no more', async () => {
+  here.emulator.next('submit', RESET, LIMITED);
+  const { lostSubmit = '' } = (await failureOf(submit())).details;
+  const repeats = [lostSubmit];
+  const limited = submit({ repeats });
+  expect((await failureOf(limited)).failure.type).toBe('RateLimited');
+  expect((await here.read()).lastSend).toMatchObject({ repeats });
+  await submit({ repeats }, following(limited)).result;
+  const keys = here.emulator.calls.slice(-3).map(({ idempotencyKey }) => idempotencyKey);
+  expect(new Set(keys).size).toBe(1);
+  expect(await here.events()).toEqual(['sending', 'sending', 'refused', 'sending', 'task']);
+});
+
+test('a lost submit that only the decision knows of leaves a 422 open: the service may know the key', async () => {
+  here.emulator.next('submit', { kind: 'refused', status: 422, message: 'known key' });
+  const { failure } = await failureOf(submit({ repeats: ['run/deleted'] }));
+  expect(failure.type).toBe('SubmitUnconfirmed');
+});
+
+test('a lost submit stays decided in a later run, and possible: refusals leave a task open', async () => {
+  here.emulator.next('submit', RESET, UNAUTHORIZED, UNAUTHORIZED);
+  const { lostSubmit = '' } = (await failureOf(submit())).details;
+  const repeated = await failureOf(submit({ repeats: [lostSubmit] }));
+  const later = await failureOf(submit());
+  for (const { failure, details } of [repeated, later]) {
+    expect(failure.type).toBe('Unauthorized');
+    expect(details.mayHaveTask).toBe(true);
+  }
+  await submit().result;
+  expect(here.posts()).toBe(4);
+});
+
+test('a lost submit is asked about even after a decision about another one', async () => {
+  const [first, second] = [await sendElsewhere(), await sendElsewhere()];
+  const { details } = await failureOf(submit({ repeats: [second] }));
+  expect(details.lostSubmit).toBe(first);
+  expect((await failureOf(submit({ repeats: ['of another job'] }))).details.lostSubmit).toBe(second);
+  expect(here.posts()).toBe(0);
+  await submit({ repeats: [first, second] }).result;
+});
+
+test('a lost submit that the policy repeats is still asked about in a later run with another policy', async () => {
+  here.emulator.next('submit', LIMITED);
+  const lostSubmit = await sendElsewhere();
+  await failureOf(submit(resubmit));
+  expect((await failureOf(submit())).details.lostSubmit).toBe(lostSubmit);
+  expect(here.posts()).toBe(1);
+});
+
+describe('only the service that got a lost submit knows its key, so it is repeated there,', () => {
+  test('whatever the job and the worker name now', async () => {
+    const deps = { defaultService: 'b' };
+    await sendElsewhere({ service: 'a' });
+    expect((await failureOf(submit({ service: 'b' }, { deps }))).details).toMatchObject({ service: 'a' });
+    expect(await submit({ ...resubmit, service: 'b' }, { deps }).result).toMatchObject({ service: 'a' });
+  });
+
+  test('also at one without a name', async () => {
+    const lostSubmit = await sendElsewhere();
+    const decided = { service: 'b', repeats: [lostSubmit] };
+    const task = await submit(decided, { deps: { defaultService: 'b' } }).result;
+    expect(task.service).toBeUndefined();
+  });
+
+  test('also if only the notes of the attempt before know it', async () => {
+    const heartbeatDetails = { sends: [{ id: 'send-1', attempt: 1, service: 'a' }] };
+    const run = submit({ service: 'b', ...resubmit }, { info: { attempt: 2, heartbeatDetails } });
+    expect(await run.result).toMatchObject({ service: 'a' });
+  });
+
+  test.each([
+    ['as the policy says', resubmit],
+    ['by decision', {}],
+  ])('or is held, %s, on a worker without that service', async (_what, input) => {
+    const lostSubmit = await sendElsewhere({ service: 'gone' });
+    const repeats = input === resubmit ? [] : [lostSubmit];
+    const { failure, details } = await failureOf(submit({ ...input, repeats }));
+    expect([failure.type, failure.nonRetryable]).toEqual(['SubmitUnconfirmed', true]);
+    expect(details).toMatchObject({ lostSubmit, onLostSubmit: 'hold' });
+    expect(details.message).toContain('nothing was sent again, because this worker has no service gone');
+    expect(here.posts()).toBe(0);
+  });
+
+  test('or ends the job there, if the policy says so', async () => {
+    await sendElsewhere({ service: 'gone' });
+    const { details } = await failureOf(submit({ onLostSubmit: 'fail' }));
+    expect(details).toMatchObject({ onLostSubmit: 'fail' });
+  });
+});
+
+test('a service that the worker does not have refuses a new request', async () => {
+  const { failure, details } = await failureOf(submit({ service: 'gone' }));
+  expect([failure.type, failure.nonRetryable]).toEqual(['InvalidRequest', true]);
+  expect(details.mayHaveTask).toBeUndefined();
+});
+
+describe('after a lost submit, every failure says that a task may exist:', () => {
+  const lost = { attempt: 2, heartbeatDetails: { sends: [{ id: 'send-1', attempt: 1 }] } };
+  const down: Partial<VideoStorage> = { read: () => Promise.reject(new StorageFault('no such bucket')) };
+
+  test.each<[string, string, object, object, object?]>([
+    ['a refusal', 'Unauthorized', {}, {}],
+    ['a wrong request', 'InvalidRequest', { request: { prompt: 'A fox', duration: 99 } }, {}],
+    ['no storage', 'StorageFailed', {}, down],
+    ['the deadline', 'DeadlineExceeded', {}, {}, { scheduleToCloseTimeoutMs: POST_BEFORE_DEADLINE_MS }],
+  ])('%s', async (_what, type, input, broken, info = {}) => {
+    if (type === 'Unauthorized') here.emulator.next('submit', UNAUTHORIZED);
+    const deps = { storage: { ...here.storage, ...broken } };
+    const attempt = submit({ ...resubmit, ...input }, { info: { ...lost, ...info }, deps });
+    const { failure, details } = await failureOf(attempt);
+    expect([failure.type, failure.nonRetryable]).toEqual([type, type !== 'StorageFailed']);
+    expect(details).toMatchObject({ mayHaveTask: true });
+    expect(details.message).toContain('a task may still exist, because attempt 1 ended before its answer');
+    expect(details.lostSubmit).toBeUndefined();
+  });
+});
+
+describe('an answer that leaves it open whether a task exists', () => {
+  const SERVER_ERROR = { kind: 'server-error', status: 500 } as const;
+
+  test('is remembered by the next attempt and by a later run', async () => {
+    here.emulator.next('submit', SERVER_ERROR, UNAUTHORIZED, UNAUTHORIZED);
+    const first = submit();
+    const { details: failed } = await failureOf(first);
+    expect(failed).toMatchObject({ status: 500, mayHaveTask: true });
+    expect(failed.lostSubmit).toBeUndefined();
+    for (const options of [following(first), {}])
+      expect((await failureOf(submit({}, options))).details).toMatchObject({
+        status: 401,
+        mayHaveTask: true,
+      });
+  });
+
+  test('is remembered although the storage fails after it', async () => {
+    here.emulator.next('submit', SERVER_ERROR, UNAUTHORIZED);
+    const create: VideoStorage['create'] = (key, text) =>
+      text.includes('"refused"')
+        ? Promise.reject(new StorageFault('no space left'))
+        : here.storage.create(key, text);
+    const first = submit({}, { deps: { storage: { ...here.storage, create } } });
+    await failureOf(first);
+    const read = () => Promise.reject(new StorageFault('down'));
+    const second = submit({}, { ...following(first), deps: { storage: { ...here.storage, read } } });
+    expect((await failureOf(second)).details).toMatchObject({ mayHaveTask: true });
+    const third = await failureOf(submit({}, following(second, 3)));
+    expect(third.details).toMatchObject({ status: 401, mayHaveTask: true });
+  });
+
+  test.each([
+    ['nothing but a 5xx', {}, 'ServiceFailed', true],
+    ['that it is a limit', { limited: true, noTask: true }, 'RateLimited', undefined],
+    ['that it made no task', { noTask: true }, 'ServiceFailed', undefined],
+    ['that a task may exist', { taskMayExist: true, limited: true }, 'SubmitUnconfirmed', undefined],
+  ])('is told apart by what else the service says: %s', async (_what, facts, type, mayHaveTask) => {
+    const service: VideoService = {
+      ...here.service,
+      start: () => Promise.reject(new ServiceFault('answered', { status: 500, ...facts })),
+    };
+    const { failure, details } = await failureOf(submit({}, { deps: { service } }));
+    expect([failure.type, details.mayHaveTask]).toEqual([type, mayHaveTask]);
+  });
+});
+
+test('two runs that submit the same job at once send one request, and have one task', async () => {
+  const runs = [submit(), submit(), submit()];
+  const ends = await Promise.allSettled(runs.map(({ result }) => result));
+  expect(here.posts()).toBe(1);
+  const [won] = ends.flatMap((end) => (end.status === 'fulfilled' ? [end.value] : []));
+  for (const [index, end] of ends.entries()) {
+    const run = runs[index];
+    if (end.status === 'fulfilled' || run === undefined) continue;
+    const { failure } = await failureOf(run);
+    expect(['StorageFailed', 'ServiceUnreachable']).toContain(failure.type);
+    expect(failure.nonRetryable).toBe(false);
+    expect(await submit({}, following(run)).result).toMatchObject({ taskId: won?.taskId });
+  }
+  expect(await here.events()).toEqual(['sending', 'task']);
+});
+
+describe('a write to the record', () => {
+  /** A storage that does not answer the first write of the entry of this number, which lands when it is told to. */
+  function holdingBack(number: string, unanswered: () => Promise<never>) {
+    let land: (() => Promise<boolean>) | undefined;
+    const create: VideoStorage['create'] = (key, text) => {
+      if (land !== undefined || !key.endsWith(`/${number}.json`)) return here.storage.create(key, text);
+      land = () => here.storage.create(key, text);
+      return unanswered();
+    };
+    return { deps: { storage: { ...here.storage, create } }, land: async () => land?.() };
+  }
+
+  test('of a refusal that lands after the next task erases nothing', () =>
+    withoutWaits(async (unanswered) => {
+      here.emulator.next('submit', LIMITED);
+      const { deps, land } = holdingBack('0002', unanswered);
+      const first = submit({}, { deps });
+      await failureOf(first);
+      const { taskId } = await submit({}, following(first)).result;
+      expect(await land()).toBe(false);
+      expect(await here.events()).toEqual(['sending', 'sending', 'task']);
+      expect(await submit().result).toMatchObject({ taskId });
+      expect(here.posts()).toBe(2);
+    }));
+
+  test('that announces a request and lands late announces nothing', () =>
+    withoutWaits(async (unanswered) => {
+      const { deps, land } = holdingBack('0001', unanswered);
+      const { failure } = await failureOf(submit({}, { deps }));
+      expect([failure.type, failure.nonRetryable]).toEqual(['StorageFailed', false]);
+      expect(await land()).toBe(false);
+      expect(await here.events()).toEqual(['refused']);
+      await submit().result;
+      expect(here.posts()).toBe(1);
+    }));
+
+  test('that was made although the storage says it failed is recognized', async () => {
+    const create: VideoStorage['create'] = async (...entry) => {
+      await here.storage.create(...entry);
+      throw new StorageFault('the connection was cut');
+    };
+    await submit({}, { deps: { storage: { ...here.storage, create } } }).result;
+    expect(await here.events()).toEqual(['sending', 'task']);
+    expect(here.posts()).toBe(1);
+  });
+});
+
+type Event = temporal.api.history.v1.IHistoryEvent;
+
+/** What Temporal still has of a run, or why it cannot say it. */
+type Run = { events: Event[]; memo?: Record<string, unknown> | Error } | Error;
+
+/** A server with these runs of the job. */
+function temporalWith(runs: Record<string, Run>) {
+  const read: string[] = [];
+  const run = (workflowId: string, runId: string) => {
+    const found = workflowId === here.job ? runs[runId] : undefined;
+    if (found === undefined) throw new WorkflowNotFoundError('no such run', workflowId, runId);
+    if (found instanceof Error) throw found;
+    return found;
+  };
+  const getHandle = (workflowId: string, runId: string) => ({
+    fetchHistory: async () => {
+      read.push(runId);
+      return { events: run(workflowId, runId).events };
+    },
+    describe: async () => {
+      const { memo } = run(workflowId, runId);
+      if (memo instanceof Error) throw memo;
+      return { memo };
+    },
+  });
+  return { connection: {}, workflow: { getHandle }, read };
+}
+
+const submitAfterReset = (
+  runs: Record<string, Run>,
+  input: Partial<SubmitVideoInput> = {},
+  client = temporalWith(runs),
+) => {
+  const info = { workflowExecution: { workflowId: here.job, runId: 'own' } };
+  return here.submit({ isReset: true, ...input }, { info, client });
+};
+
+const resetFrom = (baseRunId: string): Event => ({ workflowTaskFailedEventAttributes: { baseRunId } });
+const startedAfter = (continuedExecutionRunId: string, initiator: number): Event => ({
+  workflowExecutionStartedEventAttributes: { continuedExecutionRunId, initiator },
+});
+const CONTINUED_AS_NEW = 1;
+const RETRIED = 2;
+// Temporal's ids are Longs, which print as numbers.
+const scheduled = (eventId: number, name = 'submitVideo'): Event => ({
+  eventId: eventId as never,
+  activityTaskScheduledEventAttributes: { activityType: { name } },
+});
+const failedBy = (scheduledEventId: number, failure?: temporal.api.failure.v1.IFailure): Event => ({
+  activityTaskFailedEventAttributes: {
+    scheduledEventId: scheduledEventId as never,
+    ...(failure && { failure }),
+  },
+});
+const failed = (scheduledEventId: number, type: string) =>
+  failedBy(scheduledEventId, { applicationFailureInfo: { type } });
+
+const own = { events: [resetFrom('before')] };
+const SUBMITTED = { events: [scheduled(5)] };
+const memo = { [TASK_ID_MEMO]: 'task-1', [SERVICE_MEMO]: 'b' };
+
+async function expectLost(attempt: ReturnType<typeof submitAfterReset>, run = 'before'): Promise<void> {
+  const { failure, details } = await failureOf(attempt);
+  expect(failure.type).toBe('SubmitUnconfirmed');
+  expect(details.message).toContain(`run ${run}`);
+  expect(details.lostSubmit).toBe(`run/${run}`);
+  expect(here.posts()).toBe(0);
+}
+
+test('a submit after a reset takes the task that the memo of an earlier run names, at its service, and writes it down', async () => {
+  const runs = { own, before: { ...SUBMITTED, memo } };
+  expect(await submitAfterReset(runs, { service: 'a' }).result).toMatchObject({
+    taskId: 'task-1',
+    service: 'b',
+  });
+  expect((await here.read()).task).toMatchObject({ taskId: 'task-1', service: 'b' });
+  expect(here.posts()).toBe(0);
+});
+
+test.each<[string, 'is sent' | 'is lost', Event[]]>([
+  ['called only other activities', 'is sent', [scheduled(5, 'pollVideo')]],
+  ['was refused for certain', 'is sent', [scheduled(5), failed(5, 'videogen.InvalidRequest')]],
+  ['lost its submit', 'is lost', [scheduled(5), failed(5, 'videogen.SubmitUnconfirmed')]],
+  ['failed in a way of its host', 'is lost', [scheduled(5), failed(5, 'InvalidRequest')]],
+  ['failed without saying how', 'is lost', [scheduled(5), failedBy(5)]],
+  ['ended during the submit', 'is lost', [scheduled(5)]],
+  [
+    'was refused at first, and ended during a second submit',
+    'is lost',
+    [scheduled(5), failed(5, 'videogen.RateLimited'), scheduled(9)],
+  ],
+  [
+    'had another activity refused while it submitted',
+    'is lost',
+    [scheduled(5), scheduled(6, 'pollVideo'), failed(6, 'videogen.InvalidRequest')],
+  ],
+])('a submit after a reset after a run that %s %s', async (_, end, events) => {
+  const attempt = submitAfterReset({ own, before: { events } });
+  if (end === 'is lost') return expectLost(attempt);
+  await attempt.result;
+  expect(here.posts()).toBe(1);
+});
+
+test('a submit after a reset does not take anything but text for a task', async () => {
+  await expectLost(submitAfterReset({ own, before: { ...SUBMITTED, memo: { [TASK_ID_MEMO]: 7 } } }));
+});
+
+test('a submit after a reset may come after one in a run that Temporal has deleted', async () => {
+  await expectLost(submitAfterReset({ own }));
+  const deleted = new WorkflowNotFoundError('gone', here.job, 'before');
+  await expectLost(submitAfterReset({ own, before: { ...SUBMITTED, memo: deleted } }));
+  const byServer = Object.assign(new Error('grpc'), { code: 5, details: '', metadata: {} });
+  await expectLost(submitAfterReset({ own, before: byServer }));
+});
+
+test('a submit after a reset waits while Temporal cannot be asked', async () => {
+  const unavailable = Object.assign(new Error('grpc'), { code: 14, details: '', metadata: {} });
+  for (const before of [unavailable, new Error('no route')]) {
+    const attempt = submitAfterReset({ own, before });
+    await expect(attempt.result).rejects.toThrow(before.message);
+    expect(attempt.beats.at(-1)).toMatchObject({ attemptWithoutTask: 1 });
+  }
+  expect(here.posts()).toBe(0);
+});
+
+test('a submit after a reset is sent when somebody has decided about exactly that run, and asks no more after a 429', async () => {
+  here.emulator.next('submit', LIMITED);
+  await expectLost(submitAfterReset({ own, before: SUBMITTED }, { repeats: ['run/another'] }));
+  const repeats = ['run/before'];
+  const limited = submitAfterReset({ own, before: SUBMITTED }, { repeats });
+  expect((await failureOf(limited)).failure.type).toBe('RateLimited');
+  await submitAfterReset({ own, before: SUBMITTED }, { repeats }).result;
+  expect(here.posts()).toBe(2);
+});
+
+test('a submit after a reset reports the send on record, which has an id, and is asked about once', async () => {
+  here.emulator.next('submit', RESET, LIMITED);
+  const { lostSubmit = '' } = (await failureOf(here.submit())).details;
+  const after = { attempt: 2, heartbeatDetails: { attemptWithoutTask: 1 } };
+  const again = (repeats: string[], info = {}) =>
+    here.submit(
+      { isReset: true, repeats },
+      {
+        info: { workflowExecution: { workflowId: here.job, runId: 'own' }, ...info },
+        client: temporalWith({ own, before: SUBMITTED }),
+      },
+    );
+  expect((await failureOf(again([], after))).details.lostSubmit).toBe(lostSubmit);
+  const limited = again([lostSubmit]);
+  expect((await failureOf(limited)).failure.type).toBe('RateLimited');
+  await again([lostSubmit], { attempt: 2, heartbeatDetails: limited.beats.at(-1) }).result;
+  expect(here.posts()).toBe(3);
+});
+
+test('a submit after a reset is sent when the policy says so, and counts what it repeats', async () => {
+  const prices = { currency: 'USD', table: [{ perSecond: 0.1 }] };
+  const service = here.serviceAt(here.emulator.url, { profile: { prices } });
+  const client = temporalWith({ own, before: SUBMITTED });
+  const info = { workflowExecution: { workflowId: here.job, runId: 'own' } };
+  const input = { isReset: true, ...resubmit };
+  await here.submit(input, { info, client, deps: { service } }).result;
+  expect((await here.read()).task?.cost).toMatchObject({ lostSubmits: 1 });
+});
+
+test('a submit after a reset that is answered 422 may have been refused for a key that the service knows', async () => {
+  here.emulator.next('submit', { kind: 'refused', status: 422, message: 'known key' });
+  const attempt = submitAfterReset({ own: { events: [] } });
+  expect((await failureOf(attempt)).failure.type).toBe('SubmitUnconfirmed');
+});
+
+test('the runs of a job that are read are all those that it was reset from, however often', async () => {
+  const second = { events: [resetFrom('first')] };
+  await expectLost(
+    submitAfterReset({ own: { events: [resetFrom('second')] }, second, first: SUBMITTED }),
+    'first',
+  );
+});
+
+test.each<[string, Event]>([
+  ['continued as new', { workflowExecutionContinuedAsNewEventAttributes: { newExecutionRunId: 'next' } }],
+  ['failed and was retried', { workflowExecutionFailedEventAttributes: { newExecutionRunId: 'next' } }],
+  ['timed out and was retried', { workflowExecutionTimedOutEventAttributes: { newExecutionRunId: 'next' } }],
+])('the runs of a job that are read are also those after a run that %s', async (_, ending) => {
+  const runs = { own, before: { events: [ending] }, next: { events: [], memo } };
+  expect(await submitAfterReset(runs).result).toMatchObject({ taskId: 'task-1' });
+});
+
+test('the runs of a job that are read are those before a retry, but not those before it continued as new by itself', async () => {
+  const retried = { own: { events: [startedAfter('first', RETRIED)] }, first: SUBMITTED };
+  await expectLost(submitAfterReset(retried), 'first');
+  const client = temporalWith({ own: { events: [startedAfter('first', CONTINUED_AS_NEW)] } });
+  await submitAfterReset({}, {}, client).result;
+  expect(client.read).toEqual(['own']);
+});
+
+test('the runs of a job that are read are no runs without a name, and the own submits are known', async () => {
+  const events = [resetFrom(''), startedAfter('', RETRIED), scheduled(5)];
+  const client = temporalWith({ own: { events } });
+  await submitAfterReset({}, {}, client).result;
+  expect(client.read).toEqual(['own']);
+});
+
+test('the runs of a job that are read are none of an activity without a workflow', async () => {
+  const alone = { workflowExecution: undefined, inWorkflow: false, activityId: here.job };
+  await here.submit({ request: REQUEST, isReset: true }, { info: alone }).result;
+  expect(here.posts()).toBe(1);
+});

@@ -1,0 +1,528 @@
+import { defaultPayloadConverter } from '@temporalio/common';
+import { HEARTBEAT_EVERY_MS } from '../../src/contract/policies';
+import type { VideoRequest } from '../../src/contract/request';
+import {
+  builtInProfile,
+  ServiceFault,
+  type ServiceProfile,
+  type VideoService,
+  type VideoServiceOptions,
+} from '../../src/service';
+import { checkImage, digestOfJob, JobRecord, StorageFault, storeImage } from '../../src/storage';
+import { freePort } from '../../src/temporal-server/loopback-port';
+import type { Faults } from '../../src/testing';
+import { closed, reply, replyJson, startRawServer } from '../service/raw-server';
+import { startImageServer } from '../support/image-server';
+import { PNG, sha256Of } from '../support/images';
+import { eventually } from '../temporal-server/eventually';
+import { failureOf, notesOf } from './activity-world';
+import { createMemoryWorld, reading } from './memory-world';
+import { following, NAMESPACE, noteOf, REQUEST, useSubmitWorld } from './submit-world';
+
+const here = useSubmitWorld({ fetchImages: true });
+const { submit } = here;
+
+/** The id of a POST, in the heartbeat and in the record of the job. */
+const SEND = expect.any(String);
+const SENDING = { id: 'send-1', attempt: 1 };
+const workflowExecution = () => ({ workflowId: here.job, runId: 'run-1' });
+
+const submitAt = (baseUrl: string, options: Partial<VideoServiceOptions> = {}) =>
+  submit({}, { deps: { service: here.serviceAt(baseUrl, options) } });
+
+function noKey(): never {
+  throw new Error('no such file');
+}
+
+test.each<[what: string, request: unknown, problem: string, profile: ServiceProfile | undefined]>([
+  ['no prompt', {}, 'prompt is missing', undefined],
+  ['no request at all', undefined, 'the request must be a JSON object', undefined],
+  [
+    'a field that the service does not take',
+    { prompt: 'A red fox', seed: 7 },
+    'seed is not taken by Kling: leave it out',
+    builtInProfile('kling'),
+  ],
+])('a submit of %s is refused before a byte is sent', async (_what, request, problem, profile) => {
+  const service = here.serviceAt(here.emulator.url, { profile });
+  const attempt = submit({ request: request as VideoRequest }, { deps: { service } });
+  const { failure, details } = await failureOf(attempt);
+  expect([failure.type, failure.nonRetryable]).toEqual(['InvalidRequest', true]);
+  expect(details.message).toContain(problem);
+  expect(details.status).toBeUndefined();
+  expect(here.posts()).toBe(0);
+  expect(notesOf(attempt)).toEqual([{ attemptWithoutTask: 1 }]);
+  expect(await here.events()).toEqual([]);
+});
+
+test.each<[string, Faults['submit'], string]>([
+  ['a 429', { kind: 'rate-limited' }, 'refused'],
+  ['a 500', { kind: 'server-error' }, 'unclear'],
+  ['a 400', { kind: 'refused', status: 400, message: 'no' }, 'refused'],
+])('a submit that got %s notes that it made no task before it throws', async (_what, fault, outcome) => {
+  here.emulator.next('submit', fault);
+  const attempt = submit();
+  await failureOf(attempt);
+  expect(noteOf(attempt)).toEqual({ attemptWithoutTask: 1, sends: [{ id: SEND, attempt: 1, outcome }] });
+});
+
+test.each<[string, Partial<VideoServiceOptions>, string]>([
+  ['nothing listens', {}, 'ECONNREFUSED'],
+  ['its API key cannot be read', { apiKey: noKey }, 'no such file'],
+])(
+  'a submit that could not be sent, because %s, notes that too, and is retryable',
+  async (_why, options, reason) => {
+    const attempt = submitAt(`http://127.0.0.1:${await freePort()}`, options);
+    const { failure } = await failureOf(attempt);
+    expect([failure.type, failure.nonRetryable]).toEqual(['ServiceUnreachable', false]);
+    expect(failure.message).toContain(reason);
+    expect(noteOf(attempt)).toEqual({
+      attemptWithoutTask: 1,
+      sends: [{ id: SEND, attempt: 1, outcome: 'not-sent' }],
+    });
+  },
+);
+
+test('a submit repeats its note in heartbeats while it waits for the answer', async () => {
+  jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate', 'performance'] });
+  try {
+    const start = async () => {
+      await jest.advanceTimersByTimeAsync(HEARTBEAT_EVERY_MS);
+      return { taskId: 'task-1' };
+    };
+    const attempt = createMemoryWorld(undefined, { service: { start } }).submit();
+    await attempt.result;
+    const sending = { sends: [{ id: SEND, attempt: 1 }] };
+    expect(attempt.beats).toEqual([sending, sending, { taskId: 'task-1' }]);
+  } finally {
+    jest.useRealTimers();
+  }
+});
+
+test.each([
+  ['no note', 2, undefined],
+  ['an empty note', 2, null],
+  ['a task id that is not text', 2, { taskId: 5 }],
+  ['the note of the attempt before the last', 3, { attemptWithoutTask: 1 }],
+  ['a note of its own number', 2, { attemptWithoutTask: 2 }],
+])('a second attempt that finds %s sends nothing', async (_what, attempt, heartbeatDetails) => {
+  const run = submit({}, { info: { attempt, heartbeatDetails } });
+  const { failure, details } = await failureOf(run);
+  expect([failure.type, failure.nonRetryable]).toEqual(['SubmitUnconfirmed', true]);
+  expect(details).toEqual({
+    attempt,
+    message: `attempt ${attempt - 1} ended before its answer was known`,
+    onLostSubmit: 'hold',
+    lostSubmit: expect.any(String),
+  });
+  expect(here.posts()).toBe(0);
+  expect(run.beats).toHaveLength(0);
+});
+
+test.each([1, 2])(
+  'a second attempt sends nothing when an attempt was sending, as attempt %d after a reset',
+  async (attempt) => {
+    const noted = { attemptWithoutTask: 1, sends: [{ id: 'send-2', attempt: 2 }] };
+    const { failure, details } = await failureOf(submit({}, { info: { attempt, heartbeatDetails: noted } }));
+    expect(failure.type).toBe('SubmitUnconfirmed');
+    expect(details).toMatchObject({
+      message: 'attempt 2 ended before its answer was known',
+      lostSubmit: 'send-2',
+    });
+    expect(here.posts()).toBe(0);
+  },
+);
+
+test('a second attempt sends nothing when the worker of the first was killed while it waited for the answer', async () => {
+  let cut: (fault: Error) => void = () => undefined;
+  let posts = 0;
+  const start: VideoService['start'] = () => {
+    posts += 1;
+    return new Promise((_, reject) => {
+      cut = reject;
+    });
+  };
+  const deps = { service: { ...here.service, start } };
+  const first = submit({}, { deps });
+  await eventually('the request is sent', () => posts === 1);
+  const second = submit({}, { ...following(first), deps });
+  expect((await failureOf(second)).failure.type).toBe('SubmitUnconfirmed');
+  cut(new ServiceFault('cut', {}));
+  await failureOf(first);
+  expect(posts).toBe(1);
+});
+
+test('a second attempt returns the task that the first one noted, whether or not the storage has a record or can be read', async () => {
+  const info = { attempt: 2, heartbeatDetails: { taskId: 'task_noted' } };
+  const read = () => Promise.reject(new StorageFault('the disk hangs'));
+  for (const deps of [{}, { storage: { ...here.storage, read } }])
+    expect(await submit({}, { info, deps }).result).toMatchObject({ taskId: 'task_noted' });
+  expect(here.posts()).toBe(0);
+});
+
+test.each([
+  ['is lost when the service may know the key', 'refused', 'SubmitUnconfirmed'],
+  ['is refused when nothing was sent', 'not-sent', 'InvalidRequest'],
+])(
+  'a second attempt that is answered 422 %s, even when the storage has no record',
+  async (_what, outcome, type) => {
+    here.emulator.next('submit', { kind: 'refused', status: 422, message: 'known key' });
+    const heartbeatDetails = { attemptWithoutTask: 1, sends: [{ ...SENDING, outcome }] };
+    const { failure } = await failureOf(submit({}, { info: { attempt: 2, heartbeatDetails } }));
+    expect([failure.type, failure.nonRetryable]).toEqual([type, true]);
+  },
+);
+
+test('a refused attempt keeps what those before it have noted', async () => {
+  here.emulator.next('submit', { kind: 'rate-limited' });
+  const before = {
+    attemptWithoutTask: 1,
+    sends: [
+      { id: 'send-0', attempt: 0, outcome: 'unclear' },
+      { ...SENDING, service: 'a' },
+    ],
+  };
+  const info = { attempt: 2, heartbeatDetails: before };
+  const attempt = submit({ onLostSubmit: 'resubmit' }, { info });
+  await failureOf(attempt);
+  const [unclear, lostSend] = before.sends;
+  const own = { id: SEND, attempt: 2, service: 'a' };
+  expect(notesOf(attempt)).toEqual([
+    { sends: [unclear, lostSend, own] },
+    { attemptWithoutTask: 2, sends: [unclear, { ...own, outcome: 'refused' }, lostSend] },
+  ]);
+});
+
+test('of a note that somebody else wrote, only what has the right form counts', async () => {
+  here.emulator.next('submit', { kind: 'refused', status: 422, message: 'no' });
+  const sends = [{ id: 'send-1', attempt: 1, outcome: 'not-sent', service: 5 }];
+  const wrong = { attemptWithoutTask: 1, taskId: 2, sends };
+  const { failure, details } = await failureOf(submit({}, { info: { attempt: 2, heartbeatDetails: wrong } }));
+  expect([failure.type, details.mayHaveTask]).toEqual(['InvalidRequest', undefined]);
+});
+
+test('the note names the service of the request, and of the task', async () => {
+  const attempt = submit({}, { deps: { defaultService: 'a' } });
+  const { taskId } = await attempt.result;
+  expect(notesOf(attempt)).toEqual([
+    { sends: [{ id: SEND, attempt: 1, service: 'a' }] },
+    { taskId, service: 'a' },
+  ]);
+  const second = submit({}, { ...following(attempt), deps: { defaultService: 'b' } });
+  expect(await second.result).toMatchObject({ taskId, service: 'a' });
+});
+
+test('a cancellation does not abort the POST, and the task id is returned', async () => {
+  const server = await startRawServer();
+  const attempt = submitAt(server.url);
+  const request = await server.nextRequest();
+  attempt.cancel();
+  // A later exchange with the same server: an abort would have taken effect by then.
+  const { pollVideo } = here.worker({ service: here.serviceAt(server.url) });
+  const poll = here.run(pollVideo, { taskId: 't' });
+  replyJson(await server.nextRequest(), { status: 'running' });
+  await poll.result;
+  expect(request.socket.destroyed).toBe(false);
+  replyJson(request, { task_id: 'task-1' });
+  await expect(attempt.result).resolves.toMatchObject({ taskId: 'task-1' });
+  await closed(request.socket);
+  await server.close();
+});
+
+test.each([
+  [
+    'control characters',
+    JSON.stringify({ task_id: 't1\u001b[2J; touch x\n', request_id: 'r1' }),
+    't1; touch x',
+  ],
+  ['more than an id has', JSON.stringify({ id: 'x'.repeat(1_001) }), expect.stringMatching(/^x{400,}…$/)],
+])(
+  'a task id with %s, which could be neither shown nor polled, is a lost submit',
+  async (_what, body, redacted) => {
+    const server = await startRawServer((request) => reply(request, { body }));
+    const { failure, details } = await failureOf(submitAt(server.url));
+    expect([failure.type, failure.nonRetryable]).toEqual(['SubmitUnconfirmed', true]);
+    const [, id] =
+      /^the task id in the answer must be text of [^:]*: (.*)$/.exec(details.message ?? '') ?? [];
+    expect(id).toEqual(redacted);
+    await server.close();
+  },
+);
+
+test('an answer that names two tasks is logged as ambiguous', async () => {
+  const server = await startRawServer((request) =>
+    replyJson(request, { task_id: 'a', data: { task_id: 'b' } }),
+  );
+  expect(await submitAt(server.url).result).toMatchObject({ taskId: 'a' });
+  const doubt = expect.stringContaining('task_id is a and data.task_id is b');
+  expect(here.logged()).toContainEqual(expect.objectContaining({ event: 'ambiguousAnswer', doubt }));
+  await server.close();
+});
+
+test('the idempotency key is the same for every attempt and every run of a job, and of an activity without a workflow', async () => {
+  const keyOf = async (info: object, request: VideoRequest = REQUEST) => {
+    here.emulator.next('submit', { kind: 'refused', status: 401, message: 'no' });
+    const before = here.posts();
+    await failureOf(submit({ request }, { info }));
+    expect(here.posts()).toBe(before + 1);
+    return here.posted().at(-1)?.idempotencyKey;
+  };
+  const key = await keyOf({});
+  expect(key).toMatch(/^[0-9a-f]{64}$/);
+  expect(await keyOf({ attempt: 2, heartbeatDetails: { attemptWithoutTask: 1 } })).toBe(key);
+  expect(await keyOf({ workflowExecution: workflowExecution() })).toBe(key);
+  expect(await keyOf({}, { ...REQUEST, seed: 8 })).not.toBe(key);
+  const alone = { workflowExecution: undefined, inWorkflow: false };
+  const other = await keyOf({ ...alone, activityId: 'one' });
+  expect(await keyOf({ ...alone, activityId: 'one' })).toBe(other);
+  expect(await keyOf({ ...alone, activityId: 'two' })).not.toBe(other);
+});
+
+/** What Temporal says of the pending activities of a workflow, in states that a real server shows only for moments. */
+interface Pending {
+  activityId: string;
+  activityType?: { name: string };
+  attempt?: number;
+  heartbeatDetails?: object;
+  lastFailure?: { applicationFailureInfo?: { type?: string } };
+}
+function temporalWith(pendingActivities: Pending[] | undefined) {
+  const asked: unknown[] = [];
+  const answer = (question: unknown) => {
+    asked.push(question);
+    return { pendingActivities };
+  };
+  const client = {
+    options: {
+      namespace: 'films',
+      loadedDataConverter: { payloadConverter: defaultPayloadConverter, payloadCodecs: [] },
+    },
+    connection: {},
+    workflow: {
+      getHandle: (workflowId: string, runId: string) => ({
+        describe: async () => ({ raw: answer({ workflowId, runId }) }),
+      }),
+    },
+  };
+  return { client, asked };
+}
+const undecryptedAfter = (attempt: number) => ({
+  applicationFailureInfo: { type: `videogen.NotDecrypted.after-attempt-${attempt}` },
+});
+
+/** The failure of the lost submit that an attempt finds; undefined if it finds none, and sends. */
+async function lostFor(info: object, client: object = { connection: {} }) {
+  const attempt = submit({}, { info: { workflowExecution: workflowExecution(), ...info }, client });
+  const task = await attempt.result.catch(() => undefined);
+  if (task !== undefined) return undefined;
+  const { failure, details } = await failureOf(attempt);
+  expect(failure.type).toBe('SubmitUnconfirmed');
+  expect(here.posts()).toBe(0);
+  return details;
+}
+
+describe('a first attempt', () => {
+  const scheduled = { scheduledTimestampMs: 1_000 };
+
+  test.each([999, 1_001])('that was scheduled again, at %d, may come after another one', async (at) => {
+    const details = await lostFor({ attempt: 1, ...scheduled, currentAttemptScheduledTimestampMs: at });
+    expect(details?.message).toContain('was reset or paused in Temporal');
+    expect(details?.lostSubmit).toBe('run-1/test/0');
+  });
+
+  test('that was scheduled once is the first', async () => {
+    const info = { attempt: 1, ...scheduled, currentAttemptScheduledTimestampMs: 1_000 };
+    expect(await lostFor(info)).toBeUndefined();
+  });
+
+  test('is the only one that may come after a reset: retries are scheduled later', async () => {
+    const noted = { attempt: 2, heartbeatDetails: { attemptWithoutTask: 1 } };
+    const later = { ...scheduled, currentAttemptScheduledTimestampMs: 9_000 };
+    expect(await lostFor({ ...noted, ...later })).toBeUndefined();
+  });
+});
+
+describe('attempts on workers that could not decrypt their input', () => {
+  const lost = (attempt: number) => `attempt ${attempt} ended before its answer was known`;
+  const lostAfter = (
+    lastFailure: Pending['lastFailure'],
+    heartbeatDetails?: unknown,
+    more: Pending[] = [],
+  ) => {
+    const { client, asked } = temporalWith([
+      ...more,
+      { activityId: 'submit', ...(lastFailure && { lastFailure }) },
+    ]);
+    return { details: lostFor({ attempt: 4, activityId: 'submit', heartbeatDetails }, client), asked };
+  };
+
+  test('sent nothing', async () => {
+    const { details, asked } = lostAfter(undecryptedAfter(0));
+    expect(await details).toBeUndefined();
+    expect(asked).toEqual([workflowExecution()]);
+  });
+
+  test('do not hide the attempt before them that was killed', async () => {
+    const first = await lostAfter(undecryptedAfter(1)).details;
+    expect(first).toMatchObject({ message: lost(1), lostSubmit: 'run-1/submit/1' });
+    const second = await lostAfter(undecryptedAfter(2), { attemptWithoutTask: 1 }).details;
+    expect(second?.message).toBe(lost(2));
+  });
+
+  test('do not make a refusal before them a lost submit', async () => {
+    expect(await lostAfter(undecryptedAfter(1), { attemptWithoutTask: 1 }).details).toBeUndefined();
+  });
+
+  test.each<[string, Pending['lastFailure'], Pending[]]>([
+    ['failed otherwise', { applicationFailureInfo: { type: 'videogen.RateLimited' } }, []],
+    ['timed out', {}, []],
+    ['are of another activity', undefined, [{ activityId: 'poll', lastFailure: undecryptedAfter(0) }]],
+  ])('are not those that %s', async (_what, lastFailure, more) => {
+    expect((await lostAfter(lastFailure, undefined, more).details)?.message).toBe(lost(3));
+  });
+
+  test('are not asked for when the last attempt noted how it ended', async () => {
+    const { details, asked } = lostAfter(undecryptedAfter(0), { attemptWithoutTask: 3 });
+    expect(await details).toBeUndefined();
+    expect(asked).toEqual([]);
+  });
+});
+
+describe('a submit that is pending while its job is cancelled', () => {
+  const noted = (note: unknown) => ({
+    heartbeatDetails: { payloads: [defaultPayloadConverter.toPayload(note)] },
+  });
+  const pending = (more: Partial<Pending>): Pending => ({
+    activityId: '1',
+    activityType: { name: 'submitVideo' },
+    attempt: 1,
+    ...more,
+  });
+  const inspect = (all: Pending[] | undefined, more = {}) => {
+    const info = { isLocal: true, workflowExecution: workflowExecution(), ...more };
+    return here.run(here.worker().inspectPendingSubmit, undefined, info, temporalWith(all).client).result;
+  };
+
+  test('has its task, at the service that the note names', async () => {
+    const other = { activityId: '0', activityType: { name: 'pollVideo' }, ...noted({ taskId: 'no' }) };
+    const task = { taskId: 'task-1', service: 'a' };
+    expect(await inspect([other, pending(noted(task))])).toEqual({ ...task, sends: [] });
+  });
+
+  test('may be lost while it is sending, with the id and the service of the send', async () => {
+    const sends = [{ ...SENDING, service: 'a' }];
+    expect(await inspect([pending(noted({ sends }))])).toEqual({ sends });
+    expect(await inspect([pending(noted({ sends, taskId: 5 }))])).toEqual({ sends });
+  });
+
+  test('may be lost if an earlier attempt is, although the last one was refused', async () => {
+    const note = { attemptWithoutTask: 2, sends: [SENDING] };
+    expect(await inspect([pending({ attempt: 3, ...noted(note) })])).toEqual(note);
+  });
+
+  test('may be lost if an attempt left nothing, unless that could not decrypt its input', async () => {
+    const sends = [{ id: 'run-1/test/1', attempt: 1 }];
+    expect(await inspect([pending({ attempt: 2 })])).toEqual({ sends });
+    const undecrypted = pending({ attempt: 2, lastFailure: undecryptedAfter(0) });
+    expect(await inspect([undecrypted])).toBeUndefined();
+  });
+
+  test('made no task when Temporal has none pending, or its attempts were refused', async () => {
+    expect(await inspect([])).toBeUndefined();
+    expect(await inspect(undefined)).toBeUndefined();
+    const refused = { attemptWithoutTask: 1, sends: [{ ...SENDING, outcome: 'refused' }] };
+    expect(await inspect([pending({ attempt: 2, ...noted(refused) })])).toBeUndefined();
+    const alone = { workflowExecution: undefined, inWorkflow: false };
+    expect(await inspect([pending(noted({ taskId: 'task-1' }))], alone)).toBeUndefined();
+  });
+});
+
+describe('a reference to a stored image', () => {
+  const image = checkImage(PNG, 'shop');
+  const withImage: VideoRequest = { prompt: 'A red fox', image_url: image.url };
+  const submitImage = (deps = {}, more = {}) => submit({ request: withImage, ...more }, { deps });
+
+  test('is refused by us when the image is not there, or the service cannot reach it, before a byte is sent', async () => {
+    const missing = await failureOf(submitImage({ gatewayUrl: 'http://127.0.0.1:1' }));
+    expect([missing.failure.type, missing.failure.nonRetryable]).toEqual(['InvalidRequest', true]);
+    expect(missing.details.message).toContain('not in the storage');
+    await storeImage(here.storage, image);
+    for (const name of ['shop/../jobs/x.json', `shop/${sha256Of(PNG)}.svg`, '']) {
+      const request = { ...withImage, image_url: `videogen-image:${name}` };
+      expect((await failureOf(submit({ request }))).details.message).toContain('not in the storage');
+    }
+    const unreachable = await failureOf(submitImage());
+    expect(unreachable.failure.type).toBe('InvalidRequest');
+    expect(unreachable.failure.message).toContain('VIDEOGEN_GATEWAY_URL');
+    expect(here.posts()).toBe(0);
+  });
+
+  test('waits for a storage that fails, because nothing was sent', async () => {
+    const read = () => Promise.reject(new Error('EIO: the disk is broken'));
+    const { failure } = await failureOf(submitImage({ storage: { ...here.storage, read } }));
+    expect([failure.type, failure.nonRetryable]).toEqual(['StorageFailed', false]);
+    expect(here.posts()).toBe(0);
+  });
+
+  test('becomes a link that the service can fetch, the same for a repeated submit, and that is in no note, log or record', async () => {
+    await storeImage(here.storage, image);
+    const { url, close } = await startImageServer(here.storage);
+    here.emulator.next('submit', { kind: 'reset' });
+    const deps = { gatewayUrl: `${url}/` };
+    const lost = submitImage(deps, { onLostSubmit: 'resubmit' });
+    await failureOf(lost);
+    const again = submit({ request: withImage, onLostSubmit: 'resubmit' }, { ...following(lost), deps });
+    const { taskId } = await again.result;
+    await close();
+    const task = here.emulator.generations().at(-1);
+    const { image: fetched, request } = task ?? {};
+    expect(task?.taskId).toBe(taskId);
+    expect(fetched).toEqual({ bytes: PNG.length, sha256: sha256Of(PNG), contentType: 'image/png' });
+    const [first, second] = here.posted();
+    expect(second).toMatchObject({ body: first?.body, idempotencyKey: first?.idempotencyKey });
+    const link = new URL(request?.image_url ?? '');
+    expect(link.origin).toBe(url);
+    const { entries } = await new JobRecord(
+      here.storage,
+      { namespace: NAMESPACE, job: here.job },
+      digestOfJob({ namespace: NAMESPACE, job: here.job }, withImage),
+    ).read();
+    const written = JSON.stringify(entries);
+    expect(written).toContain(image.url);
+    for (const text of [written, here.everythingReported()]) {
+      expect(text).not.toContain(link.searchParams.get('signature'));
+      expect(text).not.toContain(url);
+    }
+  });
+});
+
+describe('a worker with two services', () => {
+  const answering = (word: string) => ({
+    start: async () => ({ taskId: 'task-1' }),
+    status: async () => reading({ state: 'running', word }),
+    open: () => Promise.reject(new Error('not asked')),
+  });
+  const world = () =>
+    createMemoryWorld(undefined, {
+      service: answering('unnamed'),
+      services: { veo: answering('veo') },
+      defaultService: 'veo',
+      queues: { submit: 'films-submit' },
+    });
+
+  test('gives a new task to its default, and leaves a task without a service at the one without a name', async () => {
+    const { submit, poll } = world();
+    expect(await submit().result).toMatchObject({ service: 'veo' });
+    expect(await poll({ service: 'veo' }).result).toMatchObject({ word: 'veo' });
+    expect(await poll().result).toMatchObject({ word: 'unnamed' });
+  });
+
+  test('tells a job its queues, and why there is no such service', async () => {
+    const { routeJob } = world().activities;
+    const route = (service?: string) => here.run(routeJob, { service }).result;
+    const problem = 'this worker has no service kling: name one of veo';
+    expect(await route('kling')).toEqual({ submit: 'films-submit', problem });
+    expect(await route('veo')).toEqual({ submit: 'films-submit' });
+    expect(await route()).toEqual({ submit: 'films-submit' });
+  });
+});
