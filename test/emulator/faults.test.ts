@@ -1,3 +1,6 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import {
   type AnswerFault,
   type ChaosOptions,
@@ -5,7 +8,11 @@ import {
   FaultSource,
   faultsOn,
 } from '../../src/testing/faults';
-import { clock, FOX, fetchFile, start, TEXT, taskIdOf } from './service-client';
+import { type Answer, clock, FOX, fetchFile, start, TEXT, taskIdOf } from './service-client';
+
+const statuses = (answers: Answer[]) => answers.map(({ status }) => status).sort();
+const answerOf = ({ status, body }: Answer) => [status, body];
+const FAILURE = { kind: 'failed-task', code: 'nsfw', message: 'Not this.' } as const;
 
 const KINDS: EmulatedCall[] = ['submit', 'status', 'download', 'cancel', 'retrieve'];
 
@@ -122,78 +129,189 @@ describe.each(CALLS)('the next %s', (call, prepare) => {
   });
 });
 
-describe('a submit', () => {
-  it('that is invalid is refused as such, before any scripted fault', async () => {
-    const { emulator, submit } = await start();
-    emulator.next('submit', { kind: 'reset' });
-    expect((await submit({})).status).toBe(400);
-    expect(emulator.generations()).toHaveLength(0);
-  });
+it('an invalid submit is refused as such, before any scripted fault', async () => {
+  const { emulator, submit } = await start();
+  emulator.next('submit', { kind: 'reset' });
+  expect((await submit({})).status).toBe(400);
+  expect(emulator.generations()).toHaveLength(0);
 });
 
 describe('a task', () => {
-  const failure = { code: 'nsfw', message: 'Not this.' };
+  const failure = { code: FAILURE.code, message: FAILURE.message };
 
-  it('whose submit met failed-task runs for its job time, then fails for good', async () => {
+  it('whose submit met failed-task runs for its job time, then fails for good; one whose poll met it, at once', async () => {
     const { emulator, makeTask, viewOf } = await start();
-    emulator.next('submit', { kind: 'failed-task', ...failure });
-    const taskId = await makeTask();
+    emulator.next('submit', FAILURE);
+    const later = await makeTask();
     clock.nowMs = 500;
-    expect(await viewOf(taskId)).toEqual({ task_id: taskId, status: 'running', progress: 50 });
+    expect(await viewOf(later)).toEqual({ task_id: later, status: 'running', progress: 50 });
     for (clock.nowMs of [1_000, 2_000])
-      expect(await viewOf(taskId)).toEqual({ task_id: taskId, status: 'failed', error: failure });
-  });
+      expect(await viewOf(later)).toEqual({ task_id: later, status: 'failed', error: failure });
 
-  it('whose poll met failed-task has failed at once and for good', async () => {
-    const { emulator, makeTask, viewOf } = await start();
+    clock.nowMs = 0;
     const taskId = await makeTask();
-    emulator.next('status', { kind: 'failed-task', ...failure });
+    emulator.next('status', FAILURE);
     for (clock.nowMs of [0, 500, 2_000])
       expect(await viewOf(taskId)).toEqual({ task_id: taskId, status: 'failed', error: failure });
   });
+});
 
-  it('can be in an unknown state, or have succeeded without a video, once', async () => {
-    const { emulator, makeTask, viewOf } = await start();
+it('a download that stalls sends the set number of bytes and no more', async () => {
+  const { emulator, makeLink } = await start();
+  const link = await makeLink();
+  emulator.next('download', { kind: 'stall', afterBytes: 4_000 });
+  const reader = (await fetch(link)).body?.getReader();
+  let bytes = 0;
+  while (bytes < 4_000) bytes += (await reader?.read())?.value?.length ?? 0;
+  expect(bytes).toBe(4_000);
+  const rest = expect(reader?.read()).rejects.toThrow();
+  await emulator.close();
+  await rest;
+});
+
+describe('a service that can cancel', () => {
+  const startCancelling = () => start({ cancelling: true, concurrentTasks: 1 });
+
+  it('cancels a queued or running task for good, and accepts another in its place', async () => {
+    const { emulator, makeTask, cancel, viewOf } = await startCancelling();
+    for (const passed of [0, 500]) {
+      const taskId = await makeTask();
+      clock.nowMs += passed;
+      const cancelled = { task_id: taskId, status: 'cancelled' };
+      expect(answerOf(await cancel(taskId))).toEqual([200, cancelled]);
+      clock.nowMs += 10_000;
+      expect(await viewOf(taskId)).toEqual(cancelled);
+    }
+    expect(emulator.generations().map((task) => emulator.endOf(task))).toEqual([0, 10_500]);
+    expect(emulator.calls.at(-2)).toMatchObject({ call: 'cancel', method: 'DELETE', status: 200 });
+  });
+
+  it.each(['succeeded', 'cancelled', 'failed'])(
+    'answers HTTP 409 to a task that is %s, and leaves it so',
+    async (how) => {
+      const { emulator, makeTask, cancel, poll, viewOf } = await startCancelling();
+      const taskId = await makeTask();
+      if (how === 'succeeded') clock.nowMs += 1_000;
+      if (how === 'cancelled') await cancel(taskId);
+      if (how === 'failed') {
+        emulator.next('status', FAILURE);
+        await poll(taskId);
+      }
+      expect(answerOf(await cancel(taskId))).toEqual([
+        409,
+        { error: { code: 'task_over', message: `the task is over: it is ${how}` } },
+      ]);
+      expect(await viewOf(taskId)).toMatchObject({ status: how });
+    },
+  );
+
+  it('cancels nothing for an unknown task, without the key, or if it refuses the call', async () => {
+    const { emulator, makeTask, cancel, viewOf } = await startCancelling();
     const taskId = await makeTask();
-    emulator.next('status', { kind: 'unknown-state', word: 'brewing' });
-    expect(await viewOf(taskId)).toEqual({ task_id: taskId, status: 'brewing' });
+    expect(answerOf(await cancel('no-such-task'))).toEqual([
+      404,
+      { error: { code: 'not_found', message: 'no such task' } },
+    ]);
+    expect((await cancel(taskId, { authorization: 'Bearer wrong' })).status).toBe(401);
+    emulator.next('cancel', { kind: 'rate-limited' }, { kind: 'refused', status: 422, message: 'no' });
+    expect([(await cancel(taskId)).status, (await cancel(taskId)).status]).toEqual([429, 422]);
     expect(await viewOf(taskId)).toMatchObject({ status: 'queued' });
-    clock.nowMs = 1_000;
-    emulator.next('status', { kind: 'no-video' });
-    expect(await viewOf(taskId)).toEqual({ task_id: taskId, status: 'succeeded' });
-    expect(await viewOf(taskId)).toHaveProperty('video_url');
+  });
+
+  it('has cancelled the task even if the answer is lost', async () => {
+    for (const kind of ['reset', 'cut-headers', 'cut-body', 'empty'] as const) {
+      const { emulator, makeTask, cancel, viewOf } = await startCancelling();
+      const taskId = await makeTask();
+      emulator.next('cancel', { kind });
+      await expect(cancel(taskId)).rejects.toThrow();
+      expect(await viewOf(taskId)).toMatchObject({ status: 'cancelled' });
+    }
   });
 });
 
-describe('a download', () => {
-  it('that is cut announces the whole length and ends early', async () => {
-    const { emulator, makeLink } = await start();
-    const link = await makeLink();
-    emulator.next('download', { kind: 'cut', afterBytes: 4_000 });
-    const response = await fetch(link);
-    expect([response.status, response.headers.get('content-length')]).toEqual([200, '10000']);
-    await expect(response.arrayBuffer()).rejects.toThrow();
+it('a service without cancelling answers HTTP 404', async () => {
+  const { emulator, makeTask, cancel, viewOf } = await start();
+  const taskId = await makeTask();
+  expect(await cancel(taskId)).toMatchObject({
+    status: 404,
+    body: { error: { message: `no such operation: DELETE /v1/videos/${taskId}` } },
+  });
+  expect(emulator.calls.at(-1)).toMatchObject({ call: 'other', method: 'DELETE', status: 404 });
+  expect(await viewOf(taskId)).toMatchObject({ status: 'queued' });
+});
+
+describe('a service with a limit of tasks at once', () => {
+  it('refuses one more submit with HTTP 429 and the reason, without Retry-After and without a task', async () => {
+    const { emulator, submit, submitAll } = await start({ concurrentTasks: 2 });
+    await submitAll(2);
+    const refused = await submit();
+    expect(answerOf(refused)).toEqual([
+      429,
+      { error: { code: 'concurrency_limit', message: 'too many tasks at once: the limit is 2' } },
+    ]);
+    expect(refused.headers).not.toHaveProperty('retry-after');
+    expect(emulator.generations()).toHaveLength(2);
   });
 
-  it('that stalls sends the set number of bytes and no more', async () => {
-    const { emulator, makeLink } = await start();
-    const link = await makeLink();
-    emulator.next('download', { kind: 'stall', afterBytes: 4_000 });
-    const reader = (await fetch(link)).body?.getReader();
-    let bytes = 0;
-    while (bytes < 4_000) bytes += (await reader?.read())?.value?.length ?? 0;
-    expect(bytes).toBe(4_000);
-    const rest = expect(reader?.read()).rejects.toThrow();
-    await emulator.close();
-    await rest;
+  it('never takes more, even of submits that arrive together', async () => {
+    const { emulator, submitAll } = await start({ concurrentTasks: 5 }, 12);
+    expect(statuses(await submitAll(12))).toEqual([...Array(5).fill(200), ...Array(7).fill(429)]);
+    expect(emulator.generations()).toHaveLength(5);
+  });
+});
+
+describe('an honoured idempotency key', () => {
+  const startHonouring = () => start({ idempotencyKeys: 'honoured' });
+
+  it('returns the same task for the same request, however late and in whatever order of fields', async () => {
+    const { emulator, submit } = await startHonouring();
+    const first = await submit({ ...FOX, seed: 7, duration: 5 }, 'k-1');
+    clock.nowMs += 100_000;
+    expect(answerOf(await submit({ duration: 5, seed: 7, ...FOX }, 'k-1'))).toEqual([200, first.body]);
+    expect(emulator.generations()).toMatchObject([{ taskId: taskIdOf(first), idempotencyKey: 'k-1' }]);
+    expect(emulator.calls).toHaveLength(2);
   });
 
-  it('can be a web page with status 200', async () => {
-    const { emulator, makeLink } = await start();
-    const link = await makeLink();
-    emulator.next('download', { kind: 'web-page' });
-    const { status, header, bytes } = await fetchFile(link);
-    expect([status, header('content-type')]).toEqual([200, 'text/html']);
-    expect(bytes.toString()).toContain('expired');
+  it('is refused with HTTP 422 for another request, without a task', async () => {
+    const { emulator, submit } = await startHonouring();
+    await submit(FOX, 'k-1');
+    const message = 'the idempotency key was used for another request: a new request needs a new key';
+    expect(answerOf(await submit({ ...FOX, seed: 7 }, 'k-1'))).toEqual([
+      422,
+      { error: { code: 'idempotency_key_reused', message } },
+    ]);
+    expect(emulator.generations()).toHaveLength(1);
   });
+
+  it('makes one task of submits that arrive together', async () => {
+    const { emulator, submit } = await start({ idempotencyKeys: 'honoured' }, 8);
+    const answers = await Promise.all(Array.from({ length: 8 }, () => submit(FOX, 'k-1')));
+    expect(new Set(answers.map(taskIdOf)).size).toBe(1);
+    expect(emulator.generations()).toHaveLength(1);
+  });
+});
+
+it('keys, failures and cancellations of tasks survive a restart of the emulator', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'videogen-keys-'));
+  const options = {
+    idempotencyKeys: 'honoured',
+    cancelling: true,
+    tasksFile: join(folder, 'tasks.jsonl'),
+  } as const;
+  const before = await start(options);
+  const keyed = await before.submit(FOX, 'k-1');
+  const [failed, cancelled] = [await before.makeTask(), await before.makeTask()];
+  before.emulator.next('status', FAILURE);
+  await before.poll(failed);
+  await before.cancel(cancelled);
+  await before.emulator.close();
+  const after = await start(options);
+  expect(after.emulator.generations()).toHaveLength(3);
+  expect((await after.submit(FOX, 'k-1')).body).toMatchObject({ task_id: taskIdOf(keyed) });
+  expect((await after.submit({ prompt: 'An owl' }, 'k-1')).status).toBe(422);
+  clock.nowMs += 500;
+  expect(await after.viewOf(taskIdOf(keyed))).toMatchObject({ status: 'running', progress: 50 });
+  expect(await after.viewOf(failed)).toMatchObject({ status: 'failed', error: { code: 'nsfw' } });
+  expect(await after.viewOf(cancelled)).toMatchObject({ status: 'cancelled' });
+  rmSync(folder, { recursive: true });
 });
