@@ -1,5 +1,5 @@
 import type { FailureType } from '../../src/contract/failure-table';
-import type { Fate, Kill, SharedOptions } from './script';
+import type { Kill, ServiceScript, SharedOptions } from './random-script';
 import type { Attempt } from './scripted-job';
 
 /** What the model says about the end of one attempt: how it ends, and whether Temporal may try again. */
@@ -15,7 +15,7 @@ const MINUTE = 60 * SECOND;
 const RETRIES: Record<string, { firstMs: number; longestMs: number; attempts: number }> = {
   submitVideo: { firstMs: 2 * SECOND, longestMs: MINUTE, attempts: Infinity },
   pollVideo: { firstMs: SECOND, longestMs: 30 * SECOND, attempts: 5 },
-  // As long as the player makes it.
+  // As the runner sets it.
   localPoll: { firstMs: 20, longestMs: 20, attempts: 2 },
   candidate: { firstMs: SECOND, longestMs: 100 * SECOND, attempts: 3 },
   adoptTask: { firstMs: SECOND, longestMs: 100 * SECOND, attempts: Infinity },
@@ -29,7 +29,7 @@ const FRUITLESS_CONNECTIONS = 3;
 const RETRY_AFTER_MS = { least: SECOND, most: 10 * MINUTE, jitter: 1.1 };
 /** Nothing is posted so close to the end of the activity. */
 const POST_BEFORE_DEADLINE_MS = 500;
-/** The server's clock goes on while the machine works. */
+/** The server's clock advances while the machine works. */
 const MACHINE_MS = 20 * SECOND;
 
 const FINAL = (end: FailureType): ExpectedEnd => ({ end, isRetried: false });
@@ -65,7 +65,7 @@ const RECONNECTED: Partial<Record<string, ExpectedEnd>> = {
 };
 
 /** An activity with its attempts, and how it ended for the workflow. */
-export interface PlayedActivity {
+export interface ObservedActivity {
   type: 'submitVideo' | 'pollVideo' | 'localPoll' | 'candidate' | 'adoptTask' | 'downloadVideo';
   closeMs: number;
   attempts: Attempt[];
@@ -103,13 +103,17 @@ interface NotesModel {
 }
 
 /** What is set for the job, as far as its attempts depend on it. */
-export type AttemptTerms = Pick<SharedOptions, 'onLostSubmit'> & Pick<Fate, 'polls' | 'downloads'>;
+export type AttemptTerms = Pick<SharedOptions, 'onLostSubmit'> & Pick<ServiceScript, 'polls' | 'downloads'>;
 
 /** Compares the attempts of one activity with what their answers must lead to. Returns what is wrong. */
-export function checkAttempts(played: PlayedActivity, terms: AttemptTerms, record: RecordModel): string[] {
-  const { type, attempts, end, closeMs, endedAtMs, wasCancelled } = played;
+export function checkAttempts(
+  observed: ObservedActivity,
+  terms: AttemptTerms,
+  record: RecordModel,
+): string[] {
+  const { type, attempts, end, closeMs, endedAtMs, wasCancelled } = observed;
   const problems: string[] = [];
-  const { repeats } = played;
+  const { repeats } = observed;
   const notes: NotesModel = {
     repeats,
     isLost: false,
@@ -123,10 +127,10 @@ export function checkAttempts(played: PlayedActivity, terms: AttemptTerms, recor
     const isLast = index === attempts.length - 1;
     expected =
       type === 'submitVideo'
-        ? endOfSubmit(attempt, played, { terms, record, notes })
+        ? endOfSubmit(attempt, observed, { terms, record, notes })
         : type === 'downloadVideo'
           ? endOfDownload(attempt, terms)
-          : endOfPoll(attempt, played);
+          : endOfPoll(attempt, observed);
     if (type === 'submitVideo') {
       if (attempt.answers.length > 1) problems.push(`${which} posted ${attempt.answers.length} times`);
       remember(attempt, expected, record, notes);
@@ -159,7 +163,7 @@ export function checkAttempts(played: PlayedActivity, terms: AttemptTerms, recor
   if (expected.isRetried && last.number < mostAttempts(type, expected.end)) {
     if (type === 'localPoll') problems.push(`a local poll was given up after ${describe(last)}`);
     const { mostMs } = pauseMs(type, last);
-    const endsAtMs = last.scheduledAtMs + Math.min(closeMs, played.withinMs ?? Infinity);
+    const endsAtMs = last.scheduledAtMs + Math.min(closeMs, observed.withinMs ?? Infinity);
     if (endedAtMs + mostMs + MACHINE_MS < endsAtMs) {
       problems.push(
         `${type} was given up after ${describe(last)}, ${endsAtMs - endedAtMs} ms before its end`,
@@ -180,7 +184,7 @@ interface Before {
 }
 
 /** A submit is sent only if no earlier one may have made a task, or if `resubmit` is the policy. */
-function endOfSubmit(attempt: Attempt, { closeMs }: PlayedActivity, before: Before): ExpectedEnd {
+function endOfSubmit(attempt: Attempt, { closeMs }: ObservedActivity, before: Before): ExpectedEnd {
   const { terms, record, notes } = before;
   const mayResubmit = terms.onLostSubmit === 'resubmit';
   const unconfirmed = { end: 'SubmitUnconfirmed', isRetried: mayResubmit } as const;
@@ -243,8 +247,8 @@ function remember(
 }
 
 /** The task is in the job's record, or in the note of the attempt that died. */
-function isRemembered({ at, notes }: Kill<string>): boolean {
-  return at === 'after-record' || (at === 'before-record' && notes === 'kept');
+function isRemembered({ at, heartbeats }: Kill<string>): boolean {
+  return at === 'after-record' || (at === 'before-record' && heartbeats === 'kept');
 }
 
 /**
@@ -253,7 +257,7 @@ function isRemembered({ at, notes }: Kill<string>): boolean {
  */
 function endOfPoll(
   { answers: [answer], retryAfterMs }: Attempt,
-  { type, isTaken }: PlayedActivity,
+  { type, isTaken }: ObservedActivity,
 ): ExpectedEnd {
   if (type === 'adoptTask') return isTaken ? FINAL('InvalidRequest') : OK;
   const { end, isRetried } = answer === undefined ? RETRIED('RateLimited') : (BY_POLL[keyOf(answer)] ?? OK);
@@ -280,13 +284,13 @@ function keyOf(answer: Attempt['answers'][number]): string {
   return answer.kind === 'link' ? `${answer.kind} ${answer.fault}` : answer.kind;
 }
 
-function mostAttempts(type: PlayedActivity['type'], end: string): number {
+function mostAttempts(type: ObservedActivity['type'], end: string): number {
   const most = RETRIES[type]?.attempts ?? 1;
   return type === 'downloadVideo' ? (DOWNLOAD_ATTEMPTS[end] ?? most) : most;
 }
 
 /** The pause after an attempt: Retry-After, or twice the pause before. */
-function pauseMs(type: PlayedActivity['type'], { retryAfterMs, number }: Attempt) {
+function pauseMs(type: ObservedActivity['type'], { retryAfterMs, number }: Attempt) {
   if (retryAfterMs !== undefined) {
     const { least, most, jitter } = RETRY_AFTER_MS;
     const askedMs = Math.min(Math.max(retryAfterMs, least), most);

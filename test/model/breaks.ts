@@ -1,5 +1,3 @@
-import { changeOnce } from './change-once';
-
 interface Break {
   mistake: string;
   /** A module of the activities; a workflow by default. */
@@ -10,6 +8,11 @@ interface Break {
 
 /** The end of what a job carries over. */
 const CARRIED = 'pastHoldsMs: this.hold.heldMs';
+const carrying = (mistake: string, changed: string): Break => ({
+  mistake,
+  from: CARRIED,
+  to: `${changed}, ${CARRIED}`,
+});
 
 /**
  * Deliberate mistakes, as changes of the compiled code. The model must find each: `npm run model -- --scripts 1000 --seed 7
@@ -55,34 +58,14 @@ export const BREAKS = {
     from: CARRIED,
     to: 'pastHoldsMs: undefined',
   },
-  start: {
-    mistake: 'The deadline begins anew with each run.',
-    from: CARRIED,
-    to: `startedAtMs: Date.now(), ${CARRIED}`,
-  },
-  'next-poll': {
-    mistake: 'How long the worker wants to wait is forgotten.',
-    from: CARRIED,
-    to: `nextPollMs: 0, ${CARRIED}`,
-  },
-  adopted: {
-    mistake: 'An adopted task counts as one that the job submitted.',
-    from: CARRIED,
-    to: `isAdopted: false, ${CARRIED}`,
-  },
-  problem: {
-    mistake: 'Polls that failed are forgotten.',
-    from: CARRIED,
-    to: `problem: undefined, ${CARRIED}`,
-  },
-  kind: {
-    mistake: 'What the worker has learned about such tasks is forgotten.',
-    from: CARRIED,
-    to: `kind: undefined, ${CARRIED}`,
-  },
-} as const satisfies Record<string, Break>;
+  start: carrying('The deadline begins anew with each run.', 'startedAtMs: Date.now()'),
+  'next-poll': carrying('How long the worker wants to wait is forgotten.', 'nextPollMs: 0'),
+  adopted: carrying('An adopted task counts as one that the job submitted.', 'isAdopted: false'),
+  problem: carrying('Polls that failed are forgotten.', 'problem: undefined'),
+  kind: carrying('What the worker has learned about such tasks is forgotten.', 'kind: undefined'),
+} satisfies Record<string, Break>;
 
-/** Names the break for the processes that play. */
+/** Names the break for the processes that run the scripts. */
 export const BREAK_VARIABLE = 'VIDEOGEN_MODEL_BREAK';
 
 /** The code with the mistake that was asked for, if it is in this file; without a file, the bundled workflows. */
@@ -92,4 +75,11 @@ export function withBreak(code: string, file?: string): string {
   if (found === undefined) return code;
   const isHere = found.file === undefined ? file === undefined : file?.endsWith(`/${found.file}`);
   return isHere ? changeOnce(code, found.from, found.to) : code;
+}
+
+/** Code with one change. A place that is not there, or not alone, would change nothing or too much. */
+export function changeOnce(code: string, from: string | RegExp, to: string): string {
+  const parts = code.split(from);
+  if (parts.length !== 2) throw new Error(`${from} is ${parts.length - 1} times in the code, not once`);
+  return parts.join(to);
 }

@@ -1,88 +1,64 @@
 import type { PolledTask } from '../../activities/poll-video';
 import { FAILURES, type FailureType } from '../../src/contract/failure-table';
-import { checkAttempts, type PlayedActivity, type RecordModel } from './attempts-model';
+import { checkAttempts, type ObservedActivity, type RecordModel } from './attempts-model';
+import type { Outcome, WorkflowEvent } from './events';
 import { JobModel } from './job-model';
-import type { Note, Outcome } from './notes';
-import type { Script, SharedOptions } from './script';
-import { type Attempt, MOST_ATTEMPTS, type PlayedJob, UNKNOWN_TASK } from './scripted-job';
+import type { Script, SharedOptions } from './random-script';
+import { type Attempt, MOST_ATTEMPTS, type ObservedJob, UNKNOWN_TASK } from './scripted-job';
 
 /** The server's clock goes on while a poll is under way. */
 const MACHINE_MS = 20_000;
 const MODELLED = ['submitVideo', 'pollVideo', 'adoptTask', 'downloadVideo'] as const;
 const MAY_EXIST = 'a task may still exist';
 
-/** One life of a job, from a start under its name to its end. */
-export interface Life {
-  startedAtMs: number;
-  endedAtMs: number;
-  /** What the job was started with. */
-  input: Record<string, unknown>;
-  holds: JobModel['holds'];
-  isCancelled: boolean;
-  taskId: string | undefined;
-  /** Undefined when it was terminated. */
-  outcome: Outcome | undefined;
-}
-
 export interface ComparedJob {
   /** What it did that the model does not allow, a sentence each. */
   problems: string[];
-  lives: Life[];
+  /** What the model knows of each execution: of each start under the name of the job, with all its runs. */
+  executions: JobModel[];
 }
 
-type RunNote = PlayedJob['notes'][number];
+type RunEvent = ObservedJob['events'][number];
 
-/** Compares a job with the model. A job that is terminated lives again under its name, and only the record knows more. */
-export function compareJob(played: PlayedJob, options: SharedOptions, kind: Script['kind']): ComparedJob {
+/** Compares a job with the model. One that is terminated may start again under its name, and only the record knows more. */
+export function compareJob(observed: ObservedJob, options: SharedOptions, kind: Script['kind']): ComparedJob {
   const record: RecordModel = {
     isOpen: false,
     hasUnanswered: false,
-    hasTask: played.start === 'adopt',
+    hasTask: observed.start === 'adopt',
     keySent: false,
   };
-  const problems: string[] = [];
-  const models: JobModel[] = [];
-  const lives: Life[] = [];
-  for (const notes of livesIn(played.notes)) {
-    const [first] = notes;
-    const input = first?.kind === 'run' ? first.input : {};
-    const model = follow(played, notes, options, input, record);
-    models.push(model);
-    problems.push(...model.problems);
-    const { startedAtMs, holds, isCancelled, outcome, taskId } = model;
-    const endedAtMs = notes.at(-1)?.atMs ?? startedAtMs;
-    lives.push({ startedAtMs, endedAtMs, input, holds, isCancelled, outcome, taskId });
-  }
-  const last = models.at(-1);
+  const executions = executionsIn(observed.events).map((events) => follow(observed, events, options, record));
+  const last = executions.at(-1);
   // A parent may never start it.
-  if (last === undefined) return { problems: kind === 'job' ? ['the job never started'] : [], lives };
-  if (last.outcome === undefined) problems.push('the job never ended');
-  if (played.attempts.length >= MOST_ATTEMPTS) problems.push('the job makes too many attempts');
+  if (last === undefined) return { problems: kind === 'job' ? ['the job never started'] : [], executions };
   return {
     problems: [
-      ...problems,
-      ...checkMoney(played, options, models),
-      ...checkFiles(played, last),
-      ...lives.flatMap(({ outcome }, index) => checkSecondLife(kind, outcome, lives[index + 1])),
+      ...executions.flatMap(({ problems }) => problems),
+      ...(last.outcome === undefined ? ['the job never ended'] : []),
+      ...(observed.attempts.length >= MOST_ATTEMPTS ? ['the job makes too many attempts'] : []),
+      ...checkMoney(observed, options, executions),
+      ...checkFiles(observed, last),
+      ...executions.flatMap(({ outcome }, index) => checkRestart(kind, outcome, executions[index + 1])),
     ],
-    lives,
+    executions,
   };
 }
 
-function livesIn(notes: RunNote[]): RunNote[][] {
-  const lives: RunNote[][] = [];
-  for (const note of notes) {
-    if (note.kind === 'run' && !note.continued) lives.push([]);
-    lives.at(-1)?.push(note);
+function executionsIn(events: RunEvent[]): RunEvent[][] {
+  const executions: RunEvent[][] = [];
+  for (const event of events) {
+    if (event.kind === 'run' && !event.continued) executions.push([]);
+    executions.at(-1)?.push(event);
   }
-  return lives;
+  return executions;
 }
 
 /** Only what ended without its video is started again, and by a batch only if it may end otherwise. */
-function checkSecondLife(
+function checkRestart(
   kind: Script['kind'],
   outcome: Outcome | undefined,
-  next: Life | undefined,
+  next: JobModel | undefined,
 ): string[] {
   if (next === undefined || outcome === undefined) return [];
   const isWorthIt = 'failed' in outcome && (kind === 'fallback' || !FAILURES[outcome.failed].isFinal);
@@ -94,70 +70,65 @@ export function describeEnd(outcome: Outcome | undefined): FailureType | 'succee
   return 'failed' in outcome ? outcome.failed : 'succeeded';
 }
 
-/** Plays one life to the model. */
+/** Tells the model what happened in one execution. */
 function follow(
-  played: PlayedJob,
-  notes: RunNote[],
+  observed: ObservedJob,
+  events: RunEvent[],
   options: SharedOptions,
-  input: Record<string, unknown>,
   record: RecordModel,
 ): JobModel {
-  const { seed, service, start, takenTask, fate } = played;
-  const isRequest = start === 'request';
+  const { seed, service, start, takenTask, script } = observed;
+  const input = events[0]?.kind === 'run' ? events[0].input : {};
   const model = new JobModel({
     ...options,
-    ...fate,
+    ...script,
     deadlineMs: Number(input.deadline),
     ...(input.submitWithin !== undefined && { submitWithinMs: Number(input.submitWithin) }),
     ...(service !== undefined && { service }),
-    ...(isRequest ? { seed } : { taskAtStart: taskAtStart(played) }),
+    ...(start === 'request' ? { seed } : { taskAtStart: taskAtStart(observed) }),
   });
-  const activities = new Map<string, Omit<PlayedActivity, 'end' | 'endedAtMs' | 'wasCancelled'>>();
-  for (const note of notes) {
-    const { runId, ...plain } = note;
-    model.take(plain, notedTask(played, note));
-    if (note.kind === 'activity') {
-      const type = MODELLED.find((modelled) => modelled === note.type);
+  const terms = { ...options, ...script };
+  const activities = new Map<string, Omit<ObservedActivity, 'end' | 'endedAtMs' | 'wasCancelled'>>();
+  for (const event of events) {
+    const { runId, ...plain } = event;
+    model.take(plain, notedTask(observed, event));
+    if (event.kind === 'activity') {
+      const type = MODELLED.find((modelled) => modelled === event.type);
       if (type === undefined) continue;
-      activities.set(`${runId}/${note.seq}`, {
-        type: kindOf(type, note, model),
-        closeMs: note.closeMs ?? 0,
-        attempts: attemptsOf(played, runId, note.seq),
-        isTaken: takenTask !== undefined && note.input.taskId === takenTask,
-        repeats: Array.isArray(note.input.repeats),
-        withinMs: typeof note.input.withinMs === 'number' ? note.input.withinMs : undefined,
+      activities.set(`${runId}/${event.seq}`, {
+        type: kindOf(type, event, model),
+        closeMs: event.closeMs ?? 0,
+        attempts: attemptsOf(observed, runId, event.seq),
+        isTaken: takenTask !== undefined && event.input.taskId === takenTask,
+        repeats: Array.isArray(event.input.repeats),
+        withinMs: typeof event.input.withinMs === 'number' ? event.input.withinMs : undefined,
       });
     }
-    if (note.kind === 'activity-end') {
-      const activity = activities.get(`${runId}/${note.seq}`);
+    if (event.kind === 'activity-end') {
+      const activity = activities.get(`${runId}/${event.seq}`);
       if (activity === undefined) continue;
-      const end = 'result' in note.end ? 'ok' : note.end.failed;
-      const ended = { ...activity, end, endedAtMs: note.atMs, wasCancelled: model.isCancelled };
-      const terms = { ...options, ...fate };
+      const end = 'result' in event.end ? 'ok' : event.end.failed;
+      const ended = { ...activity, end, endedAtMs: event.atMs, wasCancelled: model.isCancelled };
       model.problems.push(
         ...checkAttempts(ended, terms, record),
-        ...checkStatus(note, played, activity.attempts),
-        ...checkLostSubmit(note, played),
+        ...checkStatus(event, observed, activity.attempts),
+        ...checkLostSubmit(event, observed),
       );
-      activities.delete(`${runId}/${note.seq}`);
+      activities.delete(`${runId}/${event.seq}`);
     }
   }
   // What a terminated job had begun leaves its traces too.
   for (const activity of activities.values())
     model.problems.push(
-      ...checkAttempts(
-        { ...activity, end: '', endedAtMs: 0, wasCancelled: true },
-        { ...options, ...fate },
-        record,
-      ),
+      ...checkAttempts({ ...activity, end: '', endedAtMs: 0, wasCancelled: true }, terms, record),
     );
   return model;
 }
 
-function taskAtStart({ start, generations, takenTask }: PlayedJob): string {
+function taskAtStart({ start, tasks: [first], takenTask }: ObservedJob): string {
   const tasks = {
     request: '',
-    adopt: generations[0]?.taskId,
+    adopt: first?.taskId,
     'adopt-unknown': UNKNOWN_TASK,
     'adopt-taken': takenTask,
   };
@@ -166,53 +137,60 @@ function taskAtStart({ start, generations, takenTask }: PlayedJob): string {
 
 function kindOf(
   type: (typeof MODELLED)[number],
-  { seq, isLocal }: Extract<Note, { kind: 'activity' }>,
+  { seq, isLocal }: Extract<WorkflowEvent, { kind: 'activity' }>,
   model: JobModel,
-): PlayedActivity['type'] {
+): ObservedActivity['type'] {
   if (type === 'pollVideo' && isLocal) return 'localPoll';
   return type === 'adoptTask' && model.isCandidate(seq) ? 'candidate' : type;
 }
 
 /** A local activity runs again from its first attempt when its workflow task is done again. */
-function attemptsOf({ attempts }: PlayedJob, runId: string, seq: number): Attempt[] {
+function attemptsOf({ attempts }: ObservedJob, runId: string, seq: number): Attempt[] {
   const all = attempts.filter((attempt) => attempt.runId === runId && attempt.activityId === String(seq));
   return all.slice(Math.max(0, all.map((attempt) => attempt.number).lastIndexOf(1)));
 }
 
 /** The task in the last heartbeat of a submit that has ended. */
-function notedTask(played: PlayedJob, note: RunNote): string | undefined {
-  if (note.kind !== 'activity-end' || note.type !== 'submitVideo') return undefined;
-  const attempts = attemptsOf(played, note.runId, note.seq);
+function notedTask(observed: ObservedJob, event: RunEvent): string | undefined {
+  if (event.kind !== 'activity-end' || event.type !== 'submitVideo') return undefined;
+  const attempts = attemptsOf(observed, event.runId, event.seq);
   return attempts.find(({ notedTaskId }) => notedTaskId !== undefined)?.notedTaskId;
 }
 
 /** A lost submit has the id of a send, unless its worker took it along. */
-function checkLostSubmit(note: Extract<RunNote, { kind: 'activity-end' }>, { sends }: PlayedJob): string[] {
-  if (!('failed' in note.end) || note.end.failed !== 'SubmitUnconfirmed') return [];
-  const { lostSubmit = '' } = note.end.details ?? {};
-  const isKnown = sends.includes(lostSubmit) || lostSubmit.startsWith(`${note.runId}/`);
+function checkLostSubmit(
+  event: Extract<RunEvent, { kind: 'activity-end' }>,
+  { sends }: ObservedJob,
+): string[] {
+  if (!('failed' in event.end) || event.end.failed !== 'SubmitUnconfirmed') return [];
+  const { lostSubmit = '' } = event.end.details ?? {};
+  const isKnown = sends.includes(lostSubmit) || lostSubmit.startsWith(`${event.runId}/`);
   return isKnown ? [] : [`the lost submit ${lostSubmit} was never sent`];
 }
 
 /** A poll says what is true of the task at that time. */
 function checkStatus(
-  note: Extract<Note, { kind: 'activity-end' }>,
-  { generations }: PlayedJob,
+  event: Extract<WorkflowEvent, { kind: 'activity-end' }>,
+  { tasks }: ObservedJob,
   attempts: Attempt[],
 ): string[] {
   const last = attempts.at(-1);
-  if (note.type !== 'pollVideo' || !('result' in note.end) || last?.answers[0]?.kind !== 'ok') return [];
-  const { state } = note.end.result as PolledTask;
+  if (event.type !== 'pollVideo' || !('result' in event.end) || last?.answers[0]?.kind !== 'ok') return [];
+  const { state } = event.end.result as PolledTask;
   const isOver = !['queued', 'running'].includes(state);
-  const ends = generations.map(({ endsAtMs }) => endsAtMs);
-  const mayBeOver = ends.some((atMs) => atMs <= note.atMs + MACHINE_MS);
+  const ends = tasks.map(({ endsAtMs }) => endsAtMs);
+  const mayBeOver = ends.some((atMs) => atMs <= event.atMs + MACHINE_MS);
   const mayRun = ends.some((atMs) => atMs >= last.attemptAtMs - MACHINE_MS);
   return (isOver ? mayBeOver : mayRun) ? [] : [`a poll found the task ${state}, which it was not`];
 }
 
 /** Nothing is paid twice without leave, and what was paid is named. */
-function checkMoney(played: PlayedJob, { onLostSubmit }: SharedOptions, models: JobModel[]): string[] {
-  const { attempts, generations, posts, start, fate } = played;
+function checkMoney(
+  observed: ObservedJob,
+  { onLostSubmit }: SharedOptions,
+  executions: JobModel[],
+): string[] {
+  const { attempts, tasks, posts, start, script } = observed;
   const problems: string[] = [];
   const submits = attempts.filter(({ type }) => type === 'submitVideo');
   const sent = submits.filter(({ answers: [answer] }) => {
@@ -220,21 +198,20 @@ function checkMoney(played: PlayedJob, { onLostSubmit }: SharedOptions, models: 
   });
   if (posts !== sent.length) problems.push(`${posts} posts of ${sent.length} attempts`);
   const byPolicy = onLostSubmit === 'resubmit' ? submits.length : 0;
-  const resubmits = models.reduce((all, model) => all + model.resubmits, 0);
-  const isOnce = fate.idempotencyKeys === 'honoured' || start !== 'request';
+  const resubmits = executions.reduce((all, { resubmits: times }) => all + times, 0);
+  const isOnce = script.idempotencyKeys === 'honoured' || start !== 'request';
   const most = isOnce ? 1 : 1 + resubmits + byPolicy;
-  if (generations.length > most)
-    problems.push(`${generations.length} generations were paid for, not ${most}`);
+  if (tasks.length > most) problems.push(`${tasks.length} tasks were paid for, not ${most}`);
   if (start !== 'request' && posts > 0) problems.push('a job that adopts its task has submitted');
-  const { outcome, taskId } = models.at(-1) ?? {};
-  if (taskId !== undefined && start === 'request' && !generations.some((task) => task.taskId === taskId))
+  const { outcome, taskId } = executions.at(-1) ?? {};
+  if (taskId !== undefined && start === 'request' && !tasks.some((task) => task.taskId === taskId))
     problems.push(`the job has a task ${taskId} that was never made for it`);
-  // A killed last attempt would be a timeout, after which the job reads its record: see notes.ts.
+  // A killed last attempt would be a timeout, after which the job reads its record: see events.ts.
   const wasKilled = submits.at(-1)?.end === 'killed';
-  const isPaid = start === 'request' && generations.length > 0 && !wasKilled;
-  // Before the new life has read the record, it knows of nothing.
+  const isPaid = start === 'request' && tasks.length > 0 && !wasKilled;
+  // Before the new execution has read the record, it knows of nothing.
   const hasRead = submits.some(
-    ({ runId, end }) => end !== 'cancelled' && played.notes.at(-1)?.runId === runId,
+    ({ runId, end }) => end !== 'cancelled' && observed.events.at(-1)?.runId === runId,
   );
   if (outcome && 'failed' in outcome && isPaid && hasRead && taskId === undefined && resubmits === 0) {
     const isNamed = outcome.failed === 'SubmitUnconfirmed' || outcome.details?.message?.includes(MAY_EXIST);
@@ -244,7 +221,7 @@ function checkMoney(played: PlayedJob, { onLostSubmit }: SharedOptions, models: 
 }
 
 /** A whole video or none, and nothing half-written. */
-function checkFiles({ attempts, files, storedRight }: PlayedJob, { outcome }: JobModel): string[] {
+function checkFiles({ attempts, files, storedRight }: ObservedJob, { outcome }: JobModel): string[] {
   const died = (at: string) =>
     attempts.some(
       ({ type, answers }) =>

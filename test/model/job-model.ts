@@ -3,9 +3,9 @@ import type { PolledTask } from '../../activities/poll-video';
 import { LearnedTimes, PollPlan, type WaitingTask } from '../../activities/polls/poll-plan';
 import type { FailureType } from '../../src/contract/failure-table';
 import type { ReportedProgress } from '../../src/contract/job';
-import type { ActivityEnd, Note, Outcome } from './notes';
-import type { Fate, SharedOptions } from './script';
-import { ADDRESS, learnedEnds } from './scripted-job';
+import type { ActivityEnd, Outcome, WorkflowEvent } from './events';
+import type { ServiceScript, SharedOptions } from './random-script';
+import { ADDRESS } from './scripted-job';
 
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
@@ -15,7 +15,7 @@ const LONGEST_RETRY_AFTER_MS = 10 * MINUTE;
 /** This many polls in a row without the video are too many. */
 const MOST_WITHOUT_VIDEO = 5;
 const LEAST_POLL_CLOSE_MS = MINUTE;
-/** As long as the player makes it. */
+/** As the runner sets it. */
 const LOCAL_POLL_CLOSE_MS = 1.5 * SECOND;
 const LEAST_DOWNLOAD_CLOSE_MS = 10 * MINUTE;
 /** For the check of a task that somebody wants to adopt. */
@@ -24,11 +24,8 @@ const ADOPT_CLOSE_MS = MINUTE;
 const LATE_DECISION_MS = 20 * SECOND;
 const KIND = 'https://the-service.example.com/ text 480p 5s';
 
-/** What a job is to do its work with. */
-export interface JobTerms
-  extends Omit<SharedOptions, 'continues'>,
-    Pick<Fate, 'taskEnds' | 'servicePolling' | 'learnedMs'> {
-  continues: boolean;
+/** What a job is given, and what its service does. */
+export interface JobTerms extends SharedOptions, Pick<ServiceScript, 'taskEnds' | 'servicePolling'> {
   /** How long its submit may be tried; until the deadline by default. */
   submitWithinMs?: number;
   service?: string;
@@ -38,7 +35,7 @@ export interface JobTerms
   taskAtStart?: string;
 }
 
-type NoteOf<Kind extends Note['kind']> = Extract<Note, { kind: Kind }>;
+type EventOf<Kind extends WorkflowEvent['kind']> = Extract<WorkflowEvent, { kind: Kind }>;
 type Decision = { lostSubmit?: string } & (
   | { decision: 'resubmit' | 'abandon' }
   | { decision: 'adopt'; taskId: string }
@@ -70,7 +67,7 @@ type Phase =
 
 /**
  * What a job must do from its start to its end, told as one walk through what happened to it. It knows the script and reads no
- * clock: how long the service and the machine took is in the notes, and all else follows to the millisecond.
+ * clock: how long the service and the machine took is in the events, and all else follows to the millisecond.
  */
 export class JobModel {
   readonly problems: string[] = [];
@@ -81,6 +78,8 @@ export class JobModel {
   /** When it was held, and until when: to its end unless somebody decided. */
   readonly holds: { fromMs: number; toMs: number }[] = [];
   startedAtMs = 0;
+  /** What the job was started with. */
+  input: Record<string, unknown> = {};
   private phase: Phase = { name: 'not-started' };
   private nowMs = 0;
   private submittedAtMs = 0;
@@ -109,53 +108,54 @@ export class JobModel {
   private readonly repeats: (string | undefined)[] = [];
   private decisions: Decision[] = [];
   private candidate: { seq: number; taskId: string } | undefined;
-  private readonly plans: PollPlan[];
+  private readonly plan: PollPlan;
 
-  constructor(private readonly script: JobTerms) {
-    this.withinMs = script.submitWithinMs;
-    const { servicePolling: polling, learnedMs, service: name } = script;
-    // The worker learns it next to its first answers, so that they may not know it yet.
-    this.plans = [[], learnedMs === undefined ? [] : learnedEnds(name, learnedMs)].map((ends) => {
-      const learned = new LearnedTimes();
-      for (const end of ends) learned.learn(end);
-      return new PollPlan({ name, service: { address: ADDRESS, profile: polling && { polling } } }, learned);
-    });
+  constructor(private readonly terms: JobTerms) {
+    this.withinMs = terms.submitWithinMs;
+    const { servicePolling: polling, service: name } = terms;
+    const service = { address: ADDRESS, profile: polling && { polling } };
+    this.plan = new PollPlan({ name, service }, new LearnedTimes());
   }
 
-  /** Takes the next note. What the job does must be what it is to do now. `notedTask`: of a submit that has ended. */
-  take(note: Note, notedTask?: string): void {
-    if (this.mustAct && note.atMs > this.nowMs && note.kind !== 'run') {
-      this.wrong(note, `it did nothing for ${note.atMs - this.nowMs} ms`);
+  /** Takes the next event. What the job does must be what it is to do now. `notedTask`: of a submit that has ended. */
+  take(event: WorkflowEvent, notedTask?: string): void {
+    if (this.mustAct && event.atMs > this.nowMs && event.kind !== 'run') {
+      this.wrong(event, `it did nothing for ${event.atMs - this.nowMs} ms`);
     }
-    this.nowMs = note.atMs;
-    this.phase = this.after(note, notedTask);
+    this.nowMs = event.atMs;
+    this.phase = this.after(event, notedTask);
   }
 
-  private after(note: Note, notedTask: string | undefined): Phase {
-    switch (note.kind) {
+  private after(event: WorkflowEvent, notedTask: string | undefined): Phase {
+    switch (event.kind) {
       case 'run':
-        return note.continued ? this.startAgain(note) : this.start();
+        return event.continued ? this.startAgain(event) : this.start(event);
       case 'message':
-        return this.receive(note);
+        return this.receive(event);
       case 'cancel':
         return this.cancel();
       case 'activity':
-        return this.schedule(note);
+        return this.schedule(event);
       case 'activity-end':
-        return this.endActivity(note, notedTask);
+        return this.endActivity(event, notedTask);
       case 'timer':
-        return this.startTimer(note);
+        return this.startTimer(event);
       case 'continue':
-        if (this.phase.name !== 'to-poll' || !this.script.continues)
-          this.wrong(note, 'it is not to continue as new');
-        this.expect(note, 'task id in the memo', note.taskIdInMemo, this.taskId);
+        if (this.phase.name !== 'to-poll' || !this.terms.continues)
+          this.wrong(event, 'it is not to continue as new');
+        this.expect(event, 'task id in the memo', event.taskIdInMemo, this.taskId);
         return { name: 'continued' };
       case 'child':
-        this.wrong(note, 'it is to have no children');
+        this.wrong(event, 'it is to have no children');
         return this.phase;
       case 'end':
-        return this.end(note);
+        return this.end(event);
     }
+  }
+
+  /** Its last event, so far. */
+  get endedAtMs(): number {
+    return this.nowMs;
   }
 
   /** How often a person, or the policy after `submitWithin`, let the request be sent again. */
@@ -172,21 +172,22 @@ export class JobModel {
     return this.phase.name.startsWith('to-') || (this.phase.name === 'sleeping' && this.isRequested);
   }
 
-  private wrong(note: Note, problem: string): void {
-    this.problems.push(`${this.phase.name}, ${JSON.stringify(note)}: ${problem}`);
+  private wrong(event: WorkflowEvent, problem: string): void {
+    this.problems.push(`${this.phase.name}, ${JSON.stringify(event)}: ${problem}`);
   }
 
-  private expect<Value>(note: Note, what: string, found: Value, expected: Value): void {
-    if (found !== expected) this.wrong(note, `${what} is ${found}, not ${expected}`);
+  private expect<Value>(event: WorkflowEvent, what: string, found: Value, expected: Value): void {
+    if (found !== expected) this.wrong(event, `${what} is ${found}, not ${expected}`);
   }
 
-  private start(): Phase {
+  private start({ input }: EventOf<'run'>): Phase {
+    this.input = input;
     this.startedAtMs = this.nowMs;
-    return { name: this.script.taskAtStart === undefined ? 'to-submit' : 'to-adopt-given' };
+    return { name: this.terms.taskAtStart === undefined ? 'to-submit' : 'to-adopt-given' };
   }
 
-  private startAgain(note: NoteOf<'run'>): Phase {
-    this.expect(note, 'phase', this.phase.name, 'continued');
+  private startAgain(event: EventOf<'run'>): Phase {
+    this.expect(event, 'phase', this.phase.name, 'continued');
     return { name: 'to-poll' };
   }
 
@@ -195,11 +196,11 @@ export class JobModel {
     return this.submitted(task);
   }
 
-  private receive({ name, args }: NoteOf<'message'>): Phase {
+  private receive({ name, args }: EventOf<'message'>): Phase {
     if (name === 'pollNow') this.isRequested = true;
     if (name !== 'decideSubmit' || this.phase.name !== 'held') return this.phase;
     const decision = args[0] as Decision;
-    const lateMs = this.nowMs - this.heldSinceMs - this.script.holdForMs;
+    const lateMs = this.nowMs - this.heldSinceMs - this.terms.holdForMs;
     // A hold lasts as long as a task is polled that somebody wants to adopt.
     const isPolling = this.decisions.length > 0;
     if (lateMs > LATE_DECISION_MS && !isPolling)
@@ -248,111 +249,111 @@ export class JobModel {
     }
   }
 
-  private schedule(note: NoteOf<'activity'>): Phase {
-    const { type, seq, input, closeMs } = note;
+  private schedule(event: EventOf<'activity'>): Phase {
+    const { type, seq, input, closeMs } = event;
     switch (`${this.phase.name} ${type}`) {
       case 'to-adopt-given adoptTask':
-        this.expect(note, 'task', input.taskId, this.script.taskAtStart);
-        this.expect(note, 'scheduleToClose', closeMs, this.remainingMs());
-        this.expect(note, 'poll', input.isPolled, undefined);
+        this.expect(event, 'task', input.taskId, this.terms.taskAtStart);
+        this.expect(event, 'scheduleToClose', closeMs, this.remainingMs());
+        this.expect(event, 'poll', input.isPolled, undefined);
         return { name: 'adopting-given', seq };
       case 'to-submit submitVideo':
-        this.expect(note, 'scheduleToClose', closeMs, this.remainingMs());
-        this.expect(note, 'time of the service', input.withinMs, this.withinMs);
+        this.expect(event, 'scheduleToClose', closeMs, this.remainingMs());
+        this.expect(event, 'time of the service', input.withinMs, this.withinMs);
         this.expect(
-          note,
+          event,
           'repeats',
           JSON.stringify(input.repeats),
           this.repeats.length > 0 ? JSON.stringify(this.repeats) : undefined,
         );
-        this.expect(note, 'service', input.service, this.script.service);
-        this.expect(note, 'seed', Object(input.request).seed, this.script.seed);
+        this.expect(event, 'service', input.service, this.terms.service);
+        this.expect(event, 'seed', Object(input.request).seed, this.terms.seed);
         return { name: 'submitting', seq };
       case 'to-recall recallSubmit':
-        this.expect(note, 'noted task', Object(input.note).taskId, undefined);
+        this.expect(event, 'noted task', Object(input.note).taskId, undefined);
         return { name: 'recalling', seq };
       case 'to-end recallSubmit':
         // Whether the cancelled submit left something is for the comparison, which knows the attempts.
-        if (!this.isCancelled) this.wrong(note, 'it is to end now');
+        if (!this.isCancelled) this.wrong(event, 'it is to end now');
         return { name: 'recalling', seq };
       case 'to-take-noted recallSubmit': {
         const taskId = this.phase.name === 'to-take-noted' ? this.phase.taskId : '';
-        this.expect(note, 'noted task', Object(input.note).taskId, taskId);
+        this.expect(event, 'noted task', Object(input.note).taskId, taskId);
         return { name: 'taking-noted', seq, taskId };
       }
       case 'to-adopt-found adoptTask': {
         const [decision] = this.decisions;
         const taskId = decision?.decision === 'adopt' ? decision.taskId : '';
-        this.expect(note, 'task', input.taskId, taskId);
-        this.expect(note, 'poll', input.isPolled, true);
-        this.expect(note, 'scheduleToClose', closeMs, ADOPT_CLOSE_MS);
+        this.expect(event, 'task', input.taskId, taskId);
+        this.expect(event, 'poll', input.isPolled, true);
+        this.expect(event, 'scheduleToClose', closeMs, ADOPT_CLOSE_MS);
         this.candidate = { seq, taskId };
         return { name: 'held' };
       }
       case 'to-poll pollVideo':
-        this.expect(note, 'pause', this.pauseMs(), 0);
-        return this.poll(note);
+        this.expect(event, 'pause', this.pauseMs(), 0);
+        return this.poll(event);
       case 'to-poll-regularly pollVideo':
-        return this.poll(note);
+        return this.poll(event);
       case 'sleeping pollVideo': {
         const earlyMs = this.phase.name === 'sleeping' ? this.phase.untilMs - this.nowMs : 0;
-        if (earlyMs > 0 && !this.isRequested) this.wrong(note, `it polled ${earlyMs} ms early`);
+        if (earlyMs > 0 && !this.isRequested) this.wrong(event, `it polled ${earlyMs} ms early`);
         this.isRequested = false;
-        return this.poll(note);
+        return this.poll(event);
       }
       case 'to-download downloadVideo':
-        this.expect(note, 'task', input.taskId, this.taskId);
-        this.expect(note, 'scheduleToClose', closeMs, Math.max(this.remainingMs(), LEAST_DOWNLOAD_CLOSE_MS));
-        this.expect(note, 'startedAtMs', input.startedAtMs, this.startedAtMs);
-        this.expect(note, 'record', input.record !== undefined, this.hasRecord);
-        this.expect(note, 'seed', Object(input.expected).seed, this.script.seed);
+        this.expect(event, 'task', input.taskId, this.taskId);
+        this.expect(event, 'scheduleToClose', closeMs, Math.max(this.remainingMs(), LEAST_DOWNLOAD_CLOSE_MS));
+        this.expect(event, 'startedAtMs', input.startedAtMs, this.startedAtMs);
+        this.expect(event, 'record', input.record !== undefined, this.hasRecord);
+        this.expect(event, 'seed', Object(input.expected).seed, this.terms.seed);
         return { name: 'downloading', seq };
       case 'to-cancel-at-service cancelVideo':
-        this.expect(note, 'task', input.taskId, this.taskId);
+        this.expect(event, 'task', input.taskId, this.taskId);
         return { name: 'cancelling', seq };
       default:
-        this.wrong(note, 'it is not to do this now');
+        this.wrong(event, 'it is not to do this now');
         return this.phase;
     }
   }
 
-  private poll(note: NoteOf<'activity'>): Phase {
-    this.expect(note, 'task', note.input.taskId, this.taskId);
+  private poll(event: EventOf<'activity'>): Phase {
+    this.expect(event, 'task', event.input.taskId, this.taskId);
     // The same poll once more is told the same.
     if (this.phase.name !== 'to-poll-regularly') this.asked = { ...this.waiting(), polledMs: this.polledMs };
-    const { taskId: _, waitedMs, polledMs, progress, polling, kind, service } = note.input;
+    const { taskId: _, waitedMs, polledMs, progress, polling, kind, service } = event.input;
     const found = { waitedMs, polledMs, progress, polling, kind, service };
-    const expected = { ...this.asked, service: this.script.service };
-    this.expect(note, 'what is known', canonical(found), canonical(expected));
+    const expected = { ...this.asked, service: this.terms.service };
+    this.expect(event, 'what is known', canonical(found), canonical(expected));
     const isRegular = this.phase.name === 'to-poll-regularly' || this.remainingMs() === 0;
-    this.expect(note, 'local', note.isLocal ?? false, !isRegular);
-    this.polledLocally = note.isLocal ?? false;
+    this.expect(event, 'local', event.isLocal ?? false, !isRegular);
+    this.polledLocally = event.isLocal ?? false;
     const regularMs = Math.max(this.remainingMs(), LEAST_POLL_CLOSE_MS);
-    this.expect(note, 'scheduleToClose', note.closeMs, note.isLocal ? LOCAL_POLL_CLOSE_MS : regularMs);
-    return { name: 'polling', seq: note.seq };
+    this.expect(event, 'scheduleToClose', event.closeMs, event.isLocal ? LOCAL_POLL_CLOSE_MS : regularMs);
+    return { name: 'polling', seq: event.seq };
   }
 
-  private startTimer(note: NoteOf<'timer'>): Phase {
+  private startTimer(event: EventOf<'timer'>): Phase {
     switch (this.phase.name) {
       case 'to-hold':
-        this.expect(note, 'hold', note.ms, this.script.holdForMs);
+        this.expect(event, 'hold', event.ms, this.terms.holdForMs);
         return { name: 'held' };
       case 'to-poll': {
         // The SDK has no timer below a millisecond.
         const pauseMs = Math.max(this.pauseMs(), 1);
-        if (Math.abs(note.ms - pauseMs) > 0.001) this.wrong(note, `the pause is to be ${pauseMs} ms`);
-        return { name: 'sleeping', untilMs: this.nowMs + note.ms };
+        if (Math.abs(event.ms - pauseMs) > 0.001) this.wrong(event, `the pause is to be ${pauseMs} ms`);
+        return { name: 'sleeping', untilMs: this.nowMs + event.ms };
       }
       default:
-        this.wrong(note, 'it is not to sleep now');
+        this.wrong(event, 'it is not to sleep now');
         return this.phase;
     }
   }
 
-  private endActivity(note: NoteOf<'activity-end'>, notedTask: string | undefined): Phase {
-    const { end, seq, type } = note;
+  private endActivity(event: EventOf<'activity-end'>, notedTask: string | undefined): Phase {
+    const { end, seq, type } = event;
     if (this.candidate?.seq === seq) return this.endCandidate(end, this.candidate.taskId);
-    if ('seq' in this.phase) this.expect(note, 'activity', seq, this.phase.seq);
+    if ('seq' in this.phase) this.expect(event, 'activity', seq, this.phase.seq);
     switch (`${this.phase.name} ${type}`) {
       case 'adopting-given adoptTask':
         if ('result' in end) return this.adopted(Object(end.result));
@@ -373,7 +374,7 @@ export class JobModel {
         return { name: 'to-end', allowed: [{ failed: 'Cancelled' }] };
       default:
         // A cancelled activity may end after the job has given it up.
-        if (!this.isCancelled) this.wrong(note, 'no such activity was running');
+        if (!this.isCancelled) this.wrong(event, 'no such activity was running');
         return this.phase;
     }
   }
@@ -409,7 +410,7 @@ export class JobModel {
     if (lostSubmit === undefined || this.repeats.includes(lostSubmit))
       this.problems.push(`a lost submit has the id ${lostSubmit}`);
     this.lostSubmit = lostSubmit;
-    const { onLostSubmit = 'hold' } = this.script;
+    const { onLostSubmit = 'hold' } = this.terms;
     const hasTimeLeft = this.withinMs !== undefined && this.remainingMs() > 0;
     this.withinMs = undefined;
     if (onLostSubmit === 'resubmit' && hasTimeLeft && !this.isCancelled) {
@@ -440,9 +441,9 @@ export class JobModel {
 
   /** When to poll is arithmetic, tested by itself; the model knows what it is given. */
   private checkPlan(nextPollMs: number, waiting: WaitingTask): void {
-    const allowed = this.plans.map((plan) => plan.nextPollMs(waiting));
-    if (!allowed.includes(nextPollMs))
-      this.problems.push(`the next poll is to be after ${nextPollMs} ms, not ${allowed.join(' or ')}`);
+    const plannedMs = this.plan.nextPollMs(waiting);
+    if (nextPollMs !== plannedMs)
+      this.problems.push(`the next poll is to be after ${nextPollMs} ms, not ${plannedMs}`);
   }
 
   /** What the activities are to know about the task. */
@@ -452,7 +453,7 @@ export class JobModel {
       waitedMs: this.nowMs - this.submittedAtMs,
       ...(kind !== undefined && { kind }),
       ...(progress && { progress }),
-      ...(this.script.polling && { polling: this.script.polling }),
+      ...(this.terms.polling && { polling: this.terms.polling }),
     };
   }
 
@@ -502,7 +503,7 @@ export class JobModel {
         this.failedPolls = this.withoutVideo;
         return this.withoutVideo >= MOST_WITHOUT_VIDEO ? 'NoVideo' : undefined;
       case 'failed':
-        return this.script.taskEnds === 'refused' ? 'ContentRefused' : 'GenerationFailed';
+        return this.terms.taskEnds === 'refused' ? 'ContentRefused' : 'GenerationFailed';
       case 'cancelled':
         return 'GenerationCancelled';
       default:
@@ -520,7 +521,7 @@ export class JobModel {
   private endDownload(end: ActivityEnd): Phase {
     if ('result' in end) {
       const { taskId = '', polls, waitedMs } = this;
-      const { seed } = this.script;
+      const { seed } = this.terms;
       const { video, warnings } = Object(end.result);
       return { name: 'to-end', allowed: [{ succeeded: { taskId, polls, waitedMs, seed, video, warnings } }] };
     }
@@ -537,33 +538,33 @@ export class JobModel {
     };
   }
 
-  private end(note: NoteOf<'end'>): Phase {
-    this.outcome = note.outcome;
-    const found = describeOutcome(note.outcome);
+  private end(event: EventOf<'end'>): Phase {
+    this.outcome = event.outcome;
+    const found = describeOutcome(event.outcome);
     if (this.phase.name === 'held' && found === 'SubmitUnconfirmed') {
-      const earlyMs = this.heldSinceMs + this.script.holdForMs - this.nowMs;
-      if (earlyMs > 0 || this.candidate) this.wrong(note, `the hold ended ${earlyMs} ms early`);
+      const earlyMs = this.heldSinceMs + this.terms.holdForMs - this.nowMs;
+      if (earlyMs > 0 || this.candidate) this.wrong(event, `the hold ended ${earlyMs} ms early`);
     } else if (this.phase.name !== 'to-end') {
-      this.wrong(note, 'it is not to end now');
+      this.wrong(event, 'it is not to end now');
     } else {
       const allowed = this.phase.allowed.map(describeOutcome);
-      if (!allowed.includes(found)) this.wrong(note, `allowed is ${allowed.join(' or ')}`);
+      if (!allowed.includes(found)) this.wrong(event, `allowed is ${allowed.join(' or ')}`);
     }
-    if ('failed' in note.outcome && found !== 'Cancelled') {
-      this.expect(note, 'task id in the failure', note.outcome.details?.taskId, this.taskId);
+    if ('failed' in event.outcome && found !== 'Cancelled') {
+      this.expect(event, 'task id in the failure', event.outcome.details?.taskId, this.taskId);
     }
     return { name: 'ended' };
   }
 
   private remainingMs(): number {
-    return Math.max(0, this.startedAtMs + this.script.deadlineMs + this.heldMs - this.nowMs);
+    return Math.max(0, this.startedAtMs + this.terms.deadlineMs + this.heldMs - this.nowMs);
   }
 
   /** The pause before the next poll: what the activities said, longer after failures, and as long as the service asks. */
   private pauseMs(): number {
     const { least, most } = FAILED_POLL_MS;
     const { nextPollMs, failedPolls, retryAfterMs = 0 } = this;
-    const firstMs = Math.max(this.script.polling?.min ?? 0, least);
+    const firstMs = Math.max(this.terms.polling?.min ?? 0, least);
     const doubledMs = Math.max(firstMs, Math.min(firstMs * 2 ** failedPolls, most));
     const wantedMs = failedPolls === 0 ? nextPollMs : doubledMs;
     const pauseMs = Math.max(wantedMs, Math.min(retryAfterMs, LONGEST_RETRY_AFTER_MS));
@@ -596,7 +597,7 @@ function canonical(value: object): string {
   return JSON.stringify(
     Object.entries(value)
       .filter(([, one]) => one !== undefined)
-      .sort(),
+      .sort(([one], [other]) => one.localeCompare(other)),
   );
 }
 

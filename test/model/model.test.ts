@@ -1,38 +1,36 @@
 import { atLength } from '../support/nightly';
 import { fc } from '../support/properties';
 import { REPLAY } from '../support/seed';
-import { BREAKS } from './breaks';
+import { BREAKS, changeOnce } from './breaks';
 import { CASES } from './cases';
-import { changeOnce } from './change-once';
-import { compare } from './compare-family';
-import type { Played } from './family';
-import { RenewedServer } from './renewed-server';
-import { runShare } from './run-scripts';
-import { bundlePlayed, silenceLogs } from './script-player';
+import { checkScripts } from './check-scripts';
+import { compare } from './compare';
+import type { Observed } from './running-script';
+import { bundleWorkflows, ScriptRunner, silenceLogs } from './script-runner';
 
-/** `npm run model` plays more, in as many processes as there are cores. */
-const SCRIPTS = atLength(40, 1_000);
+/** `npm run model` runs more, in as many processes as there are cores. */
+const SCRIPTS = atLength(10, 1_000);
 /** For each script, on a machine with much else to do. */
 const PATIENCE_MS = 1_000;
 /** Once more on a new server, if need be. */
 const GROUP_TIMEOUT_MS = 300_000;
 
 let code: string;
-let server: RenewedServer;
+let runner: ScriptRunner;
 beforeAll(async () => {
   silenceLogs();
-  code = await bundlePlayed();
-  server = await RenewedServer.open(code);
+  code = await bundleWorkflows();
+  runner = await ScriptRunner.open(code);
 }, GROUP_TIMEOUT_MS);
-afterAll(() => server?.close());
+afterAll(() => runner?.close());
 
 test(
   `jobs, batches and fallbacks do what the model allows, whatever happens to them (${REPLAY})`,
   async () => {
     const { seed = 0 } = fc.readConfigureGlobal();
-    const { failure, ...counts } = await runShare(server, { seed, from: 0, scripts: SCRIPTS });
+    const { failure, ...counts } = await checkScripts(runner, { seed, from: 0, scripts: SCRIPTS });
     expect(failure).toBeUndefined();
-    expect(counts.played).toBe(SCRIPTS);
+    expect(counts.scripts).toBe(SCRIPTS);
     // Otherwise nothing was carried over.
     expect(counts.runs).toBeGreaterThan(counts.jobs * 1.5);
   },
@@ -40,13 +38,13 @@ test(
 );
 
 describe('the model allows what happens', () => {
-  let played: Played[];
+  let observed: Observed[];
   beforeAll(async () => {
-    played = await server.on((player) => player.play(CASES.map(({ script }) => script)));
+    observed = await runner.run(CASES.map(({ script }) => script));
   }, GROUP_TIMEOUT_MS);
 
   test.each(CASES.map(({ name }, index) => ({ name, index })))('when $name', ({ index }) => {
-    expect(played.slice(index, index + 1).map(compare)).toEqual([[]]);
+    expect(observed.slice(index, index + 1).map(compare)).toEqual([[]]);
   });
 });
 

@@ -10,7 +10,6 @@ import type { VideoRequest } from '../../src/contract/request';
 import {
   createVideoService,
   type OpenedVideoService,
-  type TaskReading,
   type VideoBody,
   type VideoService,
 } from '../../src/service';
@@ -18,11 +17,17 @@ import { claimTask, createFileStorage, type VideoStorage } from '../../src/stora
 import type { Emulator, Faults } from '../../src/testing';
 import { startEmulator } from '../../src/testing/emulator';
 import type { EmulatedTask } from '../../src/testing/task-store';
-import { startAttempt } from '../activities/activity-world';
 import { filesIn } from '../support/stored-files';
-import { KILLED, type Note } from './notes';
-import { PlayedWorkflow, type ServerClock } from './played-workflow';
-import type { DownloadAnswer, Fate, JobScript, NamedTask, PollAnswer, SubmitAnswer } from './script';
+import { KILLED, type WorkflowEvent } from './events';
+import type {
+  DownloadAnswer,
+  JobScript,
+  NamedTask,
+  PollAnswer,
+  ServiceScript,
+  SubmitAnswer,
+} from './random-script';
+import { ScriptedWorkflow, type ServerClock } from './scripted-workflow';
 
 /** Every job asks for the same video but for its seed, so that the emulator makes few. */
 export const requestOf = (seed: number): VideoRequest => ({
@@ -39,12 +44,8 @@ export const MOST_ATTEMPTS = 160;
 const BYTES_BEFORE_KILL = 8 * 1024;
 /** How long a download may take to create its part. */
 const LONGEST_OPEN_MS = 2_000;
-const LOOK_AGAIN_MS = 20;
+const CHECK_EVERY_MS = 20;
 export const UNKNOWN_TASK = 'task_nobody_made';
-const EARLIER_TASK = 'task_of_an_earlier_job';
-const ENDED_EARLIER: TaskReading = {
-  task: { state: 'succeeded', word: 'succeeded', videoUrl: 'https://the-service.example.com/video.mp4' },
-};
 
 /** One attempt of an activity: the answers that it got, and how it ended. */
 export interface Attempt {
@@ -65,17 +66,15 @@ export interface Attempt {
   notedTaskId?: string;
 }
 
-/** What a running attempt must know beyond what is noted of it. */
 interface RunningAttempt extends Attempt {
   kill(): Promise<never>;
   killAtEnd: boolean;
   isKilled: boolean;
 }
 
-/** What a job is to be played with. */
 export interface JobSpec {
   workflowId: string;
-  fate: Fate;
+  script: ServiceScript;
   seed: number;
   /** The name of its service; one without a name by default. */
   service?: string;
@@ -83,12 +82,11 @@ export interface JobSpec {
 }
 
 /** All that happened to one job. */
-export interface PlayedJob extends JobSpec {
-  /** In order, each with the run that it belongs to. */
-  notes: (Note & { runId: string })[];
+export interface ObservedJob extends JobSpec {
+  events: ScriptedWorkflow['events'];
   attempts: Attempt[];
   /** The tasks that were paid for, in order, and the one that existed before. */
-  generations: { taskId: string; endsAtMs: number }[];
+  tasks: { taskId: string; endsAtMs: number }[];
   takenTask?: string;
   posts: number;
   /** The ids of the sends that are on record. */
@@ -98,11 +96,11 @@ export interface PlayedJob extends JobSpec {
   storedRight?: boolean;
 }
 
-/** One job's own service, storage and worker, with the script for them. */
-export class ScriptedJob extends PlayedWorkflow {
+/** One job with its own service, storage and worker, which do what the script says. */
+export class ScriptedJob extends ScriptedWorkflow {
   private readonly attempts: RunningAttempt[] = [];
   private readonly inProgress = new Map<string, RunningAttempt>();
-  private readonly waiting: Pick<Fate, 'submits' | 'polls' | 'downloads'>;
+  private readonly waiting: Pick<ServiceScript, 'submits' | 'polls' | 'downloads'>;
   /** Ends what killed attempts still hang in. */
   private readonly abandoned: (() => void)[] = [];
   /** Killed attempts: their code is still there, but does nothing more. */
@@ -126,13 +124,13 @@ export class ScriptedJob extends PlayedWorkflow {
     clock: ServerClock,
   ) {
     super(spec.workflowId, clock);
-    this.waiting = structuredClone(spec.fate);
+    this.waiting = structuredClone(spec.script);
     this.service = this.scriptedService();
     this.storage = this.scriptedStorage();
   }
 
   static async prepare(spec: JobSpec, folder: string, clock: ServerClock): Promise<ScriptedJob> {
-    const { jobTimeMs, idempotencyKeys, cancelling, servicePolling, deeds } = spec.fate;
+    const { jobTimeMs, idempotencyKeys, cancelling, servicePolling, actions } = spec.script;
     const emulator = await startEmulator({
       clock: clock.now,
       jobTimeMs,
@@ -150,17 +148,10 @@ export class ScriptedJob extends PlayedWorkflow {
     });
     const job = new ScriptedJob(spec, folder, emulator, service, clock);
     if (spec.start === 'adopt') await service.start(requestOf(spec.seed), { idempotencyKey: 'before' });
-    if (spec.start === 'adopt-taken' || deeds.some(({ deed }) => isTaken(deed))) await job.makeTaken();
+    const adoptsTaken = actions.some(({ action }) => action.kind === 'adopt' && action.task === 'taken');
+    if (spec.start === 'adopt-taken' || adoptsTaken) await job.makeTaken();
     job.endTasksAsScripted();
     return job;
-  }
-
-  /** As earlier tasks of such requests would have taught the worker. */
-  private teach({ pollVideo }: VideoActivities): void {
-    const { service, fate } = this.spec;
-    if (fate.learnedMs === undefined) return;
-    for (const { kind, byMs } of learnedEnds(service, fate.learnedMs))
-      void startAttempt(pollVideo, { taskId: EARLIER_TASK, service, kind, polledMs: byMs, waitedMs: byMs });
   }
 
   /** A task that a job of another namespace has. */
@@ -176,13 +167,13 @@ export class ScriptedJob extends PlayedWorkflow {
     return join(this.folder, `parts-${this.workflowId}`);
   }
 
-  private get generations(): EmulatedTask[] {
+  private get tasks(): EmulatedTask[] {
     return this.emulator.generations().filter(({ taskId }) => taskId !== this.takenTask);
   }
 
   /** The task that the job adopts at its start, or that a decision names. */
   taskId(named: NamedTask): string {
-    const taskId = named === 'taken' ? this.takenTask : this.generations[Number(named)]?.taskId;
+    const taskId = named === 'taken' ? this.takenTask : this.tasks[Number(named)]?.taskId;
     return taskId ?? UNKNOWN_TASK;
   }
 
@@ -190,13 +181,10 @@ export class ScriptedJob extends PlayedWorkflow {
   override activities(): VideoActivities {
     const { service: name } = this.spec;
     const { service, storage } = this;
-    if (this.worker === undefined) {
-      this.worker = createVideoActivities({
-        storage,
-        ...(name === undefined ? { service } : { services: { [name]: service } }),
-      });
-      this.teach(this.worker);
-    }
+    this.worker ??= createVideoActivities({
+      storage,
+      ...(name === undefined ? { service } : { services: { [name]: service } }),
+    });
     return this.worker;
   }
 
@@ -210,7 +198,7 @@ export class ScriptedJob extends PlayedWorkflow {
     if (this.attempts.length >= MOST_ATTEMPTS) this.failTasks();
     const key = keyOf(context);
     const answeredBy = answersOf(info.activityType, input);
-    const beats = withheldHeartbeats(context, this.nextKill(answeredBy)?.notes === 'lost');
+    const beats = withheldHeartbeats(context, this.nextKill(answeredBy)?.heartbeats === 'lost');
     let dies: (error: Error) => void = () => undefined;
     const killed = new Promise<never>((_, reject) => {
       dies = reject;
@@ -267,15 +255,12 @@ export class ScriptedJob extends PlayedWorkflow {
   }
 
   /** Collects what happened, and ends everything. */
-  async clear(): Promise<PlayedJob> {
-    const { spec, notes, posts, sends, takenTask } = this;
+  async close(): Promise<ObservedJob> {
+    const { spec, events, posts, sends, takenTask } = this;
     const parts = await filesIn(this.partsFolder).catch(() => []);
     const files = [...new Set(this.stored), ...parts];
-    const storedRight = await this.compareVideo(notes.at(-1));
-    const generations = this.generations.map((task) => ({
-      taskId: task.taskId,
-      endsAtMs: this.emulator.endOf(task),
-    }));
+    const storedRight = await this.compareVideo(events.at(-1));
+    const tasks = this.tasks.map((task) => ({ taskId: task.taskId, endsAtMs: this.emulator.endOf(task) }));
     for (const end of this.abandoned) end();
     await this.real.close();
     await this.emulator.close();
@@ -286,13 +271,13 @@ export class ScriptedJob extends PlayedWorkflow {
     );
     return {
       ...spec,
-      ...{ notes, attempts, generations, posts, sends, files },
+      ...{ events, attempts, tasks, posts, sends, files },
       ...(storedRight !== undefined && { storedRight }),
       ...(takenTask !== undefined && { takenTask }),
     };
   }
 
-  private async compareVideo(last: Note | undefined): Promise<boolean | undefined> {
+  private async compareVideo(last: WorkflowEvent | undefined): Promise<boolean | undefined> {
     if (last?.kind !== 'end' || !('succeeded' in last.outcome)) return undefined;
     const { video, taskId } = last.outcome.succeeded;
     const stored = await readFile(fileURLToPath(video.uri)).catch(() => undefined);
@@ -306,8 +291,7 @@ export class ScriptedJob extends PlayedWorkflow {
       profile: real.profile,
       start: (request, options) => this.submit(() => real.start(request, options)),
       // Without its signal: a poll that ran out of time on a busy machine would leave its answer to the next one.
-      status: async (taskId) =>
-        taskId === EARLIER_TASK ? ENDED_EARLIER : this.poll(taskId, () => real.status(taskId)),
+      status: (taskId) => this.poll(taskId, () => real.status(taskId)),
       open: (link, options) => this.openVideo(() => real.open(link, options)),
       cancel: async (...given) => real.cancel?.(...given) ?? 'not-offered',
     };
@@ -317,13 +301,13 @@ export class ScriptedJob extends PlayedWorkflow {
     const attempt = this.current();
     const answer = this.take('submits', { kind: 'task' }, attempt);
     if (answer.kind === 'killed' && answer.at === 'before-send') return attempt.kill();
-    const fault = submitFault(answer);
+    const fault = faultFor(answer);
     if (fault) this.emulator.next('submit', fault);
     this.posts += 1;
     try {
       const sent = await send();
       if (answer.kind === 'killed' && answer.at === 'after-send') return attempt.kill();
-      if (answer.kind !== 'killed' || answer.notes === 'kept') attempt.notedTaskId = sent.taskId;
+      if (answer.kind !== 'killed' || answer.heartbeats === 'kept') attempt.notedTaskId = sent.taskId;
       attempt.killAtEnd = answer.kind === 'killed' && answer.at === 'after-record';
       return sent;
     } finally {
@@ -337,7 +321,7 @@ export class ScriptedJob extends PlayedWorkflow {
     const answer = this.take('polls', { kind: 'ok' }, attempt);
     const isKnown = this.emulator.generations().some((task) => task.taskId === taskId);
     if (!isKnown && answer.kind !== 'killed') attempt.answers.splice(-1, 1, { kind: 'refused', status: 404 });
-    const fault = isKnown ? pollFault(answer) : undefined;
+    const fault = isKnown ? faultFor(answer) : undefined;
     attempt.killAtEnd = answer.kind === 'killed';
     const polling = this.lastPoll.then(() => {
       if (fault) this.emulator.next('status', fault);
@@ -360,7 +344,7 @@ export class ScriptedJob extends PlayedWorkflow {
     const attempt = this.current();
     const answer = this.take('downloads', { kind: 'ok' }, attempt);
     if (answer.kind === 'killed' && answer.at === 'start') return attempt.kill();
-    const fault = downloadFault(answer);
+    const fault = faultFor(answer);
     if (fault) this.emulator.next('download', fault);
     const body = await open();
     if (answer.kind !== 'killed') return body;
@@ -384,7 +368,7 @@ export class ScriptedJob extends PlayedWorkflow {
   private async untilPart(): Promise<void> {
     const endsAtMs = Date.now() + LONGEST_OPEN_MS;
     const hasPart = async () => (await filesIn(this.partsFolder).catch(() => [])).length > 0;
-    while (!(await hasPart()) && Date.now() < endsAtMs) await sleep(LOOK_AGAIN_MS);
+    while (!(await hasPart()) && Date.now() < endsAtMs) await sleep(CHECK_EVERY_MS);
   }
 
   private scriptedStorage(): VideoStorage {
@@ -454,12 +438,12 @@ export class ScriptedJob extends PlayedWorkflow {
 
   /** The emulator's tasks all succeed unless they are told otherwise. */
   private endTasksAsScripted(): void {
-    const { taskEnds, jobTimeMs } = this.spec.fate;
+    const { taskEnds, jobTimeMs } = this.spec.script;
     for (const task of this.emulator.generations()) ENDINGS[taskEnds](task, jobTimeMs);
   }
 }
 
-const ENDINGS: Record<Fate['taskEnds'], (task: EmulatedTask, jobTimeMs: number) => void> = {
+const ENDINGS: Record<ServiceScript['taskEnds'], (task: EmulatedTask, jobTimeMs: number) => void> = {
   succeeded: () => undefined,
   failed: (task) => {
     task.failure ??= { code: 'foxes', message: 'no' };
@@ -486,10 +470,6 @@ function answersOf(type: string, input: unknown): 'submits' | 'polls' | 'downloa
     default:
       return undefined;
   }
-}
-
-function isTaken(deed: Fate['deeds'][number]['deed']): boolean {
-  return deed.kind === 'adopt' && deed.generation === 'taken';
 }
 
 /** Of the attempt that runs; none outside of one. */
@@ -543,10 +523,17 @@ const LINK_FAULTS: Record<Extract<DownloadAnswer, { kind: 'link' }>['fault'], Fa
   'server-error': { kind: 'server-error' },
 };
 
-function submitFault(answer: SubmitAnswer): Faults['submit'] | undefined {
+function faultFor(answer: SubmitAnswer): Faults['submit'] | undefined;
+function faultFor(answer: PollAnswer): Faults['status'] | undefined;
+function faultFor(answer: DownloadAnswer): Faults['download'] | undefined;
+function faultFor(
+  answer: SubmitAnswer | PollAnswer | DownloadAnswer,
+): Faults['submit' | 'status' | 'download'] | undefined {
   switch (answer.kind) {
     case 'task':
+    case 'ok':
     case 'killed':
+    case 'link':
       return undefined;
     case 'refused':
       return { ...NO, status: answer.status };
@@ -555,38 +542,4 @@ function submitFault(answer: SubmitAnswer): Faults['submit'] | undefined {
     default:
       return answer;
   }
-}
-
-function pollFault(answer: PollAnswer): Faults['status'] | undefined {
-  switch (answer.kind) {
-    case 'ok':
-    case 'killed':
-      return undefined;
-    case 'refused':
-      return { ...NO, status: answer.status };
-    default:
-      return answer;
-  }
-}
-
-function downloadFault(answer: DownloadAnswer): Faults['download'] | undefined {
-  switch (answer.kind) {
-    case 'ok':
-    case 'killed':
-    case 'link':
-      return undefined;
-    case 'refused':
-      return { ...NO, status: answer.status };
-    default:
-      return answer;
-  }
-}
-
-/** When earlier tasks of such requests ended. */
-export function learnedEnds(service: string | undefined, learnedMs: number) {
-  const kind = `${service === undefined ? '' : `${service} at `}${ADDRESS} text 480p 5s`;
-  return Array.from({ length: 5 }, (_, task) => {
-    const ms = learnedMs + 500 * task;
-    return { kind, afterMs: ms, byMs: ms };
-  });
 }

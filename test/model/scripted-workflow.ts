@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Context, Info } from '@temporalio/activity';
 import type { VideoActivities } from '../../activities';
-import type { Note, NumberedNote } from './notes';
+import type { NumberedEvent, WorkflowEvent } from './events';
 
 /** The workflow's part of its cancellation, by which it asks how its submit has ended. */
 const INSPECTION = 'inspectPendingSubmit';
@@ -11,7 +11,7 @@ const CANCEL_SETTLES_MS = 200;
 const TIMER_FIRES_WITHIN_MS = 1_000;
 /** A cancellation that does not arrive: the job has ended or continued meanwhile. */
 const LONGEST_CANCEL_MS = 3_000;
-const LOOK_AGAIN_MS = 20;
+const CHECK_EVERY_MS = 20;
 
 /**
  * The server's clock as one workflow's activities read it. The server skips no time while an attempt runs, so it is asked once
@@ -36,9 +36,9 @@ export class ServerClock {
   }
 }
 
-/** A workflow of a script: what it noted, and the attempts of its activities. */
-export abstract class PlayedWorkflow {
-  private readonly runs = new Map<string, Note[]>();
+/** A workflow of a script: its events, and the attempts of its activities. */
+export abstract class ScriptedWorkflow {
+  private readonly runs = new Map<string, WorkflowEvent[]>();
   private attemptsUnderWay = 0;
   private noEndBeforeMs = 0;
   private timerDueAtMs = 0;
@@ -50,12 +50,11 @@ export abstract class PlayedWorkflow {
 
   abstract activities(): VideoActivities;
 
-  takeNote(runId: string, { number, note }: NumberedNote): void {
-    if (note.kind === 'timer') this.timerDueAtMs = note.atMs + note.ms;
-    if (note.kind === 'cancel') this.noEndBeforeMs = Date.now() + CANCEL_SETTLES_MS;
-    const notes = this.runs.get(runId) ?? [];
-    notes.length = number;
-    this.runs.set(runId, [...notes, note]);
+  record(runId: string, { number, event }: NumberedEvent): void {
+    if (event.kind === 'timer') this.timerDueAtMs = event.atMs + event.ms;
+    if (event.kind === 'cancel') this.noEndBeforeMs = Date.now() + CANCEL_SETTLES_MS;
+    const before = this.runs.get(runId) ?? [];
+    this.runs.set(runId, [...before.slice(0, number), event]);
   }
 
   /** The run that goes on, or the last one. */
@@ -69,8 +68,9 @@ export abstract class PlayedWorkflow {
     return run?.kind === 'run' ? run.parentRunId : undefined;
   }
 
-  get notes(): (Note & { runId: string })[] {
-    return [...this.runs].flatMap(([runId, of]) => of.map((note) => ({ ...note, runId })));
+  /** In order, each with the run that it belongs to. */
+  get events(): (WorkflowEvent & { runId: string })[] {
+    return [...this.runs].flatMap(([runId, events]) => events.map((event) => ({ ...event, runId })));
   }
 
   get isRunning(): boolean {
@@ -108,7 +108,7 @@ export abstract class PlayedWorkflow {
   }
 
   async untilNoAttempt(): Promise<void> {
-    while (this.attemptsUnderWay > 0) await sleep(LOOK_AGAIN_MS);
+    while (this.attemptsUnderWay > 0) await sleep(CHECK_EVERY_MS);
   }
 
   async untilNoTimerIsDue(): Promise<void> {
@@ -121,7 +121,7 @@ export abstract class PlayedWorkflow {
   }
 
   async untilCancelled(): Promise<void> {
-    while (Date.now() < this.noEndBeforeMs && this.isRunning) await sleep(LOOK_AGAIN_MS);
+    while (Date.now() < this.noEndBeforeMs && this.isRunning) await sleep(CHECK_EVERY_MS);
   }
 }
 
@@ -130,7 +130,7 @@ export abstract class PlayedWorkflow {
  * and then skips no more time; so it does for a timer that has just fired. So no timer is about to fire, and no attempt ends
  * until the workflows have cancelled what they run.
  */
-export async function cancelTogether(all: PlayedWorkflow[], send: () => Promise<unknown>): Promise<void> {
+export async function cancelTogether(all: ScriptedWorkflow[], send: () => Promise<unknown>): Promise<void> {
   const running = all.filter(({ isRunning }) => isRunning);
   for (const workflow of running) await workflow.untilNoTimerIsDue();
   for (const workflow of running) workflow.expectCancel();

@@ -17,23 +17,19 @@ import {
 } from '../../src/contract/names';
 import { readFailure } from '../../src/contract/video-failure';
 import { readTimeout } from '../../workflows/end';
-import { type ActivityEnd, KILLED, type Note, type NumberedNote, type Outcome } from './notes';
+import { type ActivityEnd, KILLED, type NumberedEvent, type Outcome, type WorkflowEvent } from './events';
 
-export interface NoteSinks extends Sinks {
-  notes: { take(numbered: NumberedNote): void };
+export interface EventSinks extends Sinks {
+  events: { record(numbered: NumberedEvent): void };
 }
 
 interface ScheduledActivity {
   activityType: string;
   seq: number;
   args: unknown[];
-  id?: string;
   closeMs?: Duration;
   isLocal?: boolean;
 }
-
-/** What a job asks its own worker, which the model does not play. */
-const UNPLAYED = ['inspectPendingSubmit'];
 
 const SHORTEST_TURN_MS = 60_000;
 
@@ -43,28 +39,27 @@ const askingSeldom = (deadlineMs: number) => ({
   backoffCoefficient: 1,
 });
 
-type Timeless<N> = N extends Note ? Omit<N, 'atMs'> : never;
+type Timeless<Event> = Event extends WorkflowEvent ? Omit<Event, 'atMs'> : never;
 
-/** Writes down what a job, a batch or a fallback does and what happens to it, in the workflow's own time. */
+/** Records what a job, a batch or a fallback does and what happens to it, in the workflow's own time. */
 export function interceptors(): WorkflowInterceptors {
   const { workflowType, continuedFromExecutionRunId, parent } = workflowInfo();
   if (![WORKFLOW_TYPE, BATCH_WORKFLOW_TYPE, FALLBACK_WORKFLOW_TYPE].includes(workflowType)) return {};
-  const { notes } = proxySinks<NoteSinks>();
+  const { events } = proxySinks<EventSinks>();
   let number = 0;
   let deadlineMs = 0;
   const signals = new Set<Promise<unknown>>();
-  const take = (note: Timeless<Note>) => {
-    notes.take({ number, note: { ...note, atMs: Date.now() } });
+  const record = (event: Timeless<WorkflowEvent>) => {
+    events.record({ number, event: { ...event, atMs: Date.now() } });
     number += 1;
   };
-  const takeActivity = async (activity: ScheduledActivity, run: () => Promise<unknown>) => {
+  const recordActivity = async (activity: ScheduledActivity, run: () => Promise<unknown>) => {
     if (isCancelled()) return run();
-    const { activityType: type, seq, args, id = String(seq), closeMs, isLocal } = activity;
-    take({
+    const { activityType: type, seq, args, closeMs, isLocal } = activity;
+    record({
       kind: 'activity',
       type,
       seq,
-      id,
       // The job may change what it gave.
       input: JSON.parse(JSON.stringify(args[0] ?? {})),
       closeMs: typeof closeMs === 'number' ? closeMs : undefined,
@@ -72,10 +67,10 @@ export function interceptors(): WorkflowInterceptors {
     });
     try {
       const result = await run();
-      take({ kind: 'activity-end', type, seq, id, end: { result } });
+      record({ kind: 'activity-end', type, seq, end: { result } });
       return result;
     } catch (error) {
-      take({ kind: 'activity-end', type, seq, id, end: endOf(error) });
+      record({ kind: 'activity-end', type, seq, end: endOf(error) });
       throw error;
     }
   };
@@ -86,25 +81,25 @@ export function interceptors(): WorkflowInterceptors {
           const continued = continuedFromExecutionRunId !== undefined;
           const given = Object(input.args[0]);
           deadlineMs = given.deadline;
-          take({ kind: 'run', continued, input: given, parentRunId: parent?.runId });
-          CancellationScope.current().cancelRequested.catch(() => take({ kind: 'cancel' }));
+          record({ kind: 'run', continued, input: given, parentRunId: parent?.runId });
+          CancellationScope.current().cancelRequested.catch(() => record({ kind: 'cancel' }));
           try {
             const result = await next(input);
-            take({ kind: 'end', outcome: { succeeded: result as JobResult } });
+            record({ kind: 'end', outcome: { succeeded: result as JobResult } });
             return result;
           } catch (error) {
-            if (!(error instanceof ContinueAsNew)) take({ kind: 'end', outcome: outcomeOf(error) });
+            if (!(error instanceof ContinueAsNew)) record({ kind: 'end', outcome: outcomeOf(error) });
             throw error;
           } finally {
             await Promise.allSettled(signals);
           }
         },
         async handleSignal(input, next) {
-          take({ kind: 'message', name: input.signalName, args: input.args });
+          record({ kind: 'message', name: input.signalName, args: input.args });
           return next(input);
         },
         async handleUpdate(input, next) {
-          take({ kind: 'message', name: input.name, args: input.args });
+          record({ kind: 'message', name: input.name, args: input.args });
           return next(input);
         },
       },
@@ -115,17 +110,18 @@ export function interceptors(): WorkflowInterceptors {
           const { options } = input;
           if (input.activityType === 'awaitJob')
             return next({ ...input, options: { ...options, retry: askingSeldom(deadlineMs) } });
-          const { activityId: id, scheduleToCloseTimeout: closeMs } = options;
-          return takeActivity({ ...input, id, closeMs }, () =>
+          const { scheduleToCloseTimeout: closeMs } = options;
+          return recordActivity({ ...input, closeMs }, () =>
             next({ ...input, options: { ...options, ...betweenSeconds(closeMs) } }),
           );
         },
         async scheduleLocalActivity(input, next) {
           // Everything is done on the queue of the job.
           if (input.activityType === 'routeJob') return {};
-          if (UNPLAYED.includes(input.activityType)) return next(input);
+          // What a job asks its own worker, the model does not have.
+          if (input.activityType === 'inspectPendingSubmit') return next(input);
           const { scheduleToCloseTimeout: closeMs } = input.options;
-          return takeActivity({ ...input, closeMs, isLocal: true }, () => next(input));
+          return recordActivity({ ...input, closeMs, isLocal: true }, () => next(input));
         },
         // The test server skips no more time after a workflow that closes in the task in which it signals another.
         async signalWorkflow(input, next) {
@@ -135,15 +131,15 @@ export function interceptors(): WorkflowInterceptors {
         },
         async startChildWorkflowExecution(input, next) {
           const { workflowId: name, args = [] } = input.options;
-          if (!isCancelled()) take({ kind: 'child', name, input: Object(args[0]) });
+          if (!isCancelled()) record({ kind: 'child', name, input: Object(args[0]) });
           return next(input);
         },
         async startTimer(input, next) {
-          if (!isCancelled()) take({ kind: 'timer', ms: input.durationMs });
+          if (!isCancelled()) record({ kind: 'timer', ms: input.durationMs });
           return next(input);
         },
         async continueAsNew(input, next) {
-          take({ kind: 'continue', taskIdInMemo: input.options.memo?.[TASK_ID_MEMO] });
+          record({ kind: 'continue', taskIdInMemo: input.options.memo?.[TASK_ID_MEMO] });
           await Promise.allSettled(signals);
           return next(input);
         },
