@@ -151,22 +151,3 @@ test('Dependabot updates each tool in a go.mod', () => {
     expect(allowed.filter(isUpdated)).toHaveLength(1);
   }
 });
-
-test('every issue form has fields with a type, an id of its own and a label', () => {
-  const forms = readdirSync(join(ROOT, '.github/ISSUE_TEMPLATE')).filter((name) => name !== 'config.yml');
-  for (const name of forms) {
-    const form = parse(read(`.github/ISSUE_TEMPLATE/${name}`));
-    expect(form).toMatchObject({ name: expect.any(String), description: expect.any(String) });
-    const fields: Record<string, unknown>[] = form.body.filter(
-      ({ type }: { type: string }) => type !== 'markdown',
-    );
-    expect(fields.length).toBeGreaterThan(0);
-    expect(new Set(fields.map(({ id }) => id)).size).toBe(fields.length);
-    for (const field of fields)
-      expect(field).toMatchObject({
-        type: expect.stringMatching(/^(input|textarea|dropdown|checkboxes)$/),
-        id: expect.stringMatching(/^[a-zA-Z0-9_-]+$/),
-        attributes: { label: expect.any(String) },
-      });
-  }
-});

@@ -1,9 +1,20 @@
-import { spawnSync } from 'node:child_process';
-import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { execFileSync, spawnSync } from 'node:child_process';
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { dependencies, scripts, version } from '../package.json';
 import { parseCompose, parseDockerfile } from './support/compose-file';
+import { describeAtNight } from './support/nightly';
+import { chooseHistories } from './support/released-histories.cjs';
 import { filesNamed } from './support/repository-files';
 
 const ROOT = join(__dirname, '..');
@@ -178,5 +189,53 @@ describe('the script that pins images', () => {
   test('a Docker that says no digest changes nothing', () => {
     for (const answer of ['exit 1', 'echo no digest']) expect(pin(answer)).not.toBe(0);
     expect(texts(folder)).toEqual(texts(ROOT));
+  });
+});
+
+// Needs git.
+describeAtNight('a recorded history', () => {
+  const git = (...args: string[]) =>
+    execFileSync('git', ['-c', 'user.name=fox', '-c', 'user.email=fox@example.com', ...args], {
+      cwd: folder,
+    });
+
+  /** Commits a history, and releases it under a tag if there is one. */
+  function commitHistory(name: string, tag?: string): void {
+    if (!existsSync(join(folder, '.git'))) git('init', '--quiet');
+    writeFileSync(join(folder, `${name}.json`), '{}');
+    git('add', '.');
+    git('commit', '--quiet', '--message', name);
+    if (tag !== undefined) git('tag', tag);
+  }
+
+  test('that was released is not recorded again, and the sentence says what to do instead', () => {
+    commitHistory('well', 'v0.1.0');
+    commitHistory('held', 'v0.2.0');
+    expect(chooseHistories(folder, ['well', 'held'], ['held'])).toEqual({
+      problem:
+        'held.json was released with v0.2.0, and jobs like it may be running, so it is not recorded again. ' +
+        "Put the change behind patched('…'), or release it as a new pinned version, and record its history under another name.",
+    });
+  });
+
+  test('that is in no release may be recorded again; without names only those that do not exist are', () => {
+    commitHistory('well', 'v0.1.0');
+    expect(chooseHistories(folder, ['well', 'held'], [])).toEqual({ chosen: ['held'] });
+    commitHistory('held');
+    expect(chooseHistories(folder, ['well', 'held'], ['held'])).toEqual({ chosen: ['held'] });
+  });
+
+  test('outside a repository is not recorded again', () => {
+    writeFileSync(join(folder, 'well.json'), '{}');
+    expect(chooseHistories(folder, ['well'], ['well']).problem).toMatch(
+      /^well\.json was released with a version that git/,
+    );
+    expect(readdirSync(folder)).toEqual(['well.json']);
+  });
+
+  test('with an unknown name is refused with the known ones', () => {
+    expect(chooseHistories(folder, ['well', 'held'], ['wel']).problem).toBe(
+      'There is no story wel. There are: well, held.',
+    );
   });
 });

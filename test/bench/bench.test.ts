@@ -2,14 +2,6 @@ import { createHash } from 'node:crypto';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import {
-  type Part,
-  readPolls,
-  readPollsCost,
-  readStart,
-  readThroughput,
-  readWaitingJobs,
-} from '../../bench/readings.cjs';
 import { chosenSections, measure } from '../../bench/run.cjs';
 import { casesOf } from '../../bench/yardstick/cases.cjs';
 import { CONTESTANTS } from '../../bench/yardstick/contestants/index.cjs';
@@ -75,54 +67,6 @@ test('--only chooses sections by their letters and refuses one that does not exi
   expect(chosenSections('d,a').map(({ section }) => section)).toEqual(['a', 'd']);
   expect(chosenSections().map(({ section }) => section)).toEqual([...'abcdefgh']);
   expect(() => chosenSections('a,z')).toThrow('There is no section "z"');
-});
-
-test('what each script measures becomes a ratio to its peer', () => {
-  const ratios = ({ rows }: Part) => Object.fromEntries(rows.map(({ name, ratio }) => [name, ratio]));
-  const polls = [
-    { name: 'ours, after 50 jobs', polls: 9, lagSeconds: 2.8, costToOptimum: 1.08 },
-    { name: 'fixed 5 s', polls: 24, lagSeconds: 2.5, costToOptimum: 1.84 },
-  ];
-  expect(ratios(readPolls({ polls }))).toEqual({ 'ours, after 50 jobs': 1.08, 'fixed 5 s': 1.84 });
-
-  const bare = { label: 'bare, a workflow each', jobs: 200, perSecond: 20 };
-  const oursBatch = { label: 'ours, 200 in a batch', jobs: 600, perSecond: 40 };
-  expect(readThroughput({ results: { bare, oursBatch } })).toMatchObject({
-    ratioTo: { row: 'bare, a workflow each, 200 at once', value: 'jobsPerSecond' },
-    rows: [
-      { name: 'bare, a workflow each, 200 at once', ours: false, values: { jobsPerSecond: 20 } },
-      { name: 'ours, 200 in a batch', ours: true, values: { jobsPerSecond: 40 } },
-    ],
-  });
-
-  const start = readStart({
-    worker: { firstPollMs: 900, rssMb: 170 },
-    bare: { firstPollMs: 600, rssMb: 150 },
-    help: { ms: 120 },
-    node: { ms: 40 },
-  });
-  expect(Object.values(ratios(start))).toEqual([1, 1.5, 1, 3]);
-
-  const waiting = readWaitingJobs({
-    memory: { idleMb: 200, rows: [{ jobs: 10_000, rssMb: 600, kbAJob: 40 }] },
-    cached: { workerMs: 4 },
-    evicted: { workerMs: 10 },
-  });
-  expect(ratios(waiting)).toMatchObject({
-    '10,000 waiting jobs': 3,
-    'a poll of a job that is replayed': 2.5,
-  });
-
-  const cost = { workflowTasks: 3, actions: 4, bytes: 5_000 };
-  const events = readPollsCost({
-    jobs: [
-      { jobTime: '2 min', way: 'timer, regular activity', polls: 8, events: 50, ...cost },
-      { jobTime: '2 min', way: 'our job, with submit and download', polls: 8, events: 60, ...cost },
-      { jobTime: '1 h', way: 'our job, with submit and download', polls: 108, events: 660, ...cost },
-    ],
-  });
-  expect(ratios(events)).toEqual({ 'timer, regular activity': 1, 'our job, with submit and download': 1.2 });
-  expect(events.notes).toContain('Each further poll of ours adds 6.0 events.');
 });
 
 const caseNamed = (name: string) => {

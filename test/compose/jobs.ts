@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
-import { dockerLine } from './docker';
-import { eventually } from './stack';
+import { dockerLine, eventually } from './stack';
 
 const JOB_WITHIN_MS = 5 * 60_000;
 

@@ -5,12 +5,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { parseDockerfile } from '../support/compose-file';
 import { argumentsOf, COMMANDS } from './commands';
-import { docker, dockerLine } from './docker';
 import { Jobs, tasksByPrompt } from './jobs';
 import { writeReport } from './page';
 import {
   containerOf,
   crash,
+  docker,
+  dockerLine,
   evaluate,
   eventually,
   imageFacts,

@@ -132,7 +132,6 @@ test('what has the name of a stored file and is a folder is not replaced, whatev
 
 test.each<[why: string, make: () => unknown, code: string, key?: string]>([
   ['its folder is a file', () => writeFileSync(folder, ''), 'ENOTDIR'],
-  ['a folder of the key is a file', () => put('a'), 'ENOTDIR'],
   ['the name is too long for the file system', () => undefined, 'ENAMETOOLONG', 'x'.repeat(300)],
 ])(
   'a storage that cannot be used because %s throws a StorageFault from every call',

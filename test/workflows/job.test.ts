@@ -88,12 +88,10 @@ describe('the line that describes a request', () => {
       { prompt: 'It runs', image_url: 'https://example.com/fox.png?token=secret', aspect_ratio: '1:1' },
       'image to video, 1:1: "It runs"',
     ],
-    [{ prompt: 'x'.repeat(80) }, `text to video: "${'x'.repeat(80)}"`],
     [{ prompt: 'x'.repeat(81) }, `text to video: "${'x'.repeat(79)}…"`],
     [{ prompt: `x${'🦊'.repeat(60)}` }, `text to video: "x${'🦊'.repeat(39)}…"`],
     // As a workflow is given it, before it is parsed.
     [{}, 'text to video: ""'],
-    [{ prompt: null, image_url: null, resolution: null, duration: null }, 'text to video: ""'],
     [
       { prompt: { toString: 5 }, duration: { valueOf: 1 }, resolution: [{ toString: null }] },
       'text to video: ""',

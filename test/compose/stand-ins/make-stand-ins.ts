@@ -15,7 +15,7 @@ import { readServerOptions } from '../../../src/config/temporal-config';
 import { findDevServer } from '../../../src/temporal-server';
 import { parseCompose, parseDockerfile } from '../../support/compose-file';
 import { type ClusterProgram, findClusterProgram, sourcesOf } from '../../support/temporal-cluster';
-import { docker } from '../docker';
+import { docker } from '../stack';
 
 const ROOT = join(__dirname, '../../..');
 /** Marks what we made, so that an image that was pulled is never replaced. */
