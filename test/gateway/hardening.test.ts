@@ -1,42 +1,48 @@
-import { connect, createServer, type Server } from 'node:net';
-import type { FastifyInstance } from 'fastify';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { readSetting } from '../../src/config/settings';
-import { closedGateway } from './closed-gateway';
+import { createHttpServer } from '../../src/gateway/http-server';
+import { closedGateway, temporalWith } from './closed-gateway';
 
-let app: FastifyInstance;
-let lines: string[];
-afterEach(() => app?.close());
-
-const open = async (...args: Parameters<typeof closedGateway>) => {
-  ({ app, lines } = await closedGateway(...args));
-};
+const SHOP = 'https://shop.example';
 const keys = {
   find: (key: string) => (key === 'secret-key' ? { name: 'shop', sha256: '', limits: {} } : undefined),
 };
 
+type Gateway = Awaited<ReturnType<typeof closedGateway>>;
+/** With neither keys nor Temporal. */
+let open: Gateway;
+let withKeys: Gateway;
+/** Those and what else a test opens. */
+const cleanUps: (() => unknown)[] = [];
+const opened = async (...args: Parameters<typeof closedGateway>) => {
+  const gateway = await closedGateway(...args);
+  cleanUps.push(() => gateway.app.close());
+  return gateway;
+};
+beforeAll(async () => {
+  open = await closedGateway({ publicUrl: 'https://videos.example.com', corsOrigins: [SHOP] });
+  withKeys = await closedGateway({ keys });
+});
+afterEach(async () => {
+  for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp();
+});
+afterAll(() => Promise.all([open.app.close(), withKeys.app.close()]));
+
 describe('a gateway without keys', () => {
   it.each([
     ['localhost:8787', 200],
-    ['127.0.0.1', 200],
     ['[::1]:8787', 200],
     ['videos.example.com', 200],
     ['evil.example', 421],
     ['localhost.evil.example', 421],
     ['127.0.0.1.evil.example:8787', 421],
   ])('answers to the host %j with %d', async (host, status) => {
-    await open({ publicUrl: 'https://videos.example.com' });
-    const { statusCode, body } = await app.inject({ url: '/livez', headers: { host } });
+    const { statusCode, body } = await open.app.inject({ url: '/livez', headers: { host } });
     expect(statusCode).toBe(status);
     if (status === 421) expect(JSON.parse(body).error.message).toContain('answers to localhost only');
   });
-
-  const post = (headers: Record<string, string>) =>
-    app.inject({
-      method: 'POST',
-      url: '/v1/videos',
-      headers: { host: 'localhost:80', ...headers },
-      payload: {},
-    });
 
   it.each([
     ['of another site', { origin: 'https://evil.example' }, 403],
@@ -45,16 +51,17 @@ describe('a gateway without keys', () => {
     ['of a browser that only says so', { 'sec-fetch-site': 'cross-site' }, 403],
     ['of its own page', { origin: 'http://localhost:80' }, 400],
     ['of a program', {}, 400],
-    ['of a site that is allowed', { origin: 'https://shop.example' }, 400],
-  ])('a POST %s is answered so that it can do no harm', async (_name, headers, status) => {
-    await open({ corsOrigins: ['https://shop.example'] });
+    ['of a site that is allowed', { origin: SHOP }, 400],
+  ])('answers a POST %s so that it can do no harm', async (_name, more, status) => {
+    const headers = { host: 'localhost:80', ...more };
     // 400 means that it was let in: there is no prompt.
-    expect((await post(headers)).statusCode).toBe(status);
+    const { statusCode } = await open.app.inject({ method: 'POST', url: '/v1/videos', headers, payload: {} });
+    expect(statusCode).toBe(status);
   });
 });
 
 describe('CORS', () => {
-  const preflight = (origin: string) =>
+  const preflight = ({ app }: Gateway, origin: string) =>
     app.inject({
       method: 'OPTIONS',
       url: '/v1/videos',
@@ -66,34 +73,28 @@ describe('CORS', () => {
     });
 
   it('is off by default', async () => {
-    await open({ keys });
-    expect((await preflight('https://shop.example')).headers).not.toHaveProperty(
-      'access-control-allow-origin',
-    );
+    expect((await preflight(withKeys, SHOP)).headers).not.toHaveProperty('access-control-allow-origin');
   });
 
   it('answers the exact origins that are set, and no other', async () => {
-    await open({ keys, corsOrigins: ['https://shop.example'] });
-    const allowed = await preflight('https://shop.example');
+    const gateway = await opened({ keys, corsOrigins: [SHOP] });
+    const allowed = await preflight(gateway, SHOP);
     expect([allowed.statusCode, allowed.headers]).toMatchObject([
       204,
       {
-        'access-control-allow-origin': 'https://shop.example',
+        'access-control-allow-origin': SHOP,
         'access-control-allow-headers': expect.stringContaining('authorization'),
         vary: 'Authorization, Origin',
       },
     ]);
     for (const origin of ['https://shop.example.evil', 'http://shop.example', 'null']) {
-      const refused = await preflight(origin);
+      const refused = await preflight(gateway, origin);
       expect([refused.statusCode, refused.headers['access-control-allow-origin']]).toEqual([405, undefined]);
     }
-    const answer = await app.inject({ url: '/v1/videos', headers: { origin: 'https://shop.example' } });
+    const answer = await gateway.app.inject({ url: '/v1/videos', headers: { origin: SHOP } });
     expect([answer.statusCode, answer.headers]).toMatchObject([
       401,
-      {
-        'access-control-allow-origin': 'https://shop.example',
-        vary: expect.stringContaining('Authorization'),
-      },
+      { 'access-control-allow-origin': SHOP, vary: expect.stringContaining('Authorization') },
     ]);
   });
 
@@ -107,18 +108,18 @@ describe('CORS', () => {
   );
 });
 
-it.each(['/v1/videos', '/%761/videos', '/%76%31/nothing', '/%zz'])(
+it.each(['/v1/videos', '/%76%31/nothing', '/%zz'])(
   'the answer at %s is for the one caller whose key came along',
   async (url) => {
-    await open({ keys });
-    const { headers } = await app.inject(url);
+    const { headers } = await withKeys.app.inject(url);
     expect(headers).toMatchObject({ 'cache-control': 'private, no-store', vary: 'Authorization, Origin' });
   },
 );
 
 describe('the log', () => {
   it('has one JSON line an answer, with the name of the key and without anything that a caller sent', async () => {
-    await open({ keys });
+    const { app, lines } = withKeys;
+    lines.splice(0);
     await app.inject({
       method: 'POST',
       url: '/v1/videos?token=in-query',
@@ -148,12 +149,9 @@ describe('the log', () => {
 
   it('has the unexpected error under the id that the caller got, and an answer at the level of errors', async () => {
     const failing = { start: () => Promise.reject(new TypeError('a bug')) };
-    await open({ videos: failing as never });
-    const { statusCode, body, headers } = await app.inject({
-      method: 'POST',
-      url: '/v1/videos',
-      payload: { prompt: 'A fox' },
-    });
+    const { app, lines } = await opened({ videos: failing as never });
+    const call = { method: 'POST', url: '/v1/videos', payload: { prompt: 'A fox' } } as const;
+    const { statusCode, body, headers } = await app.inject(call);
     expect(statusCode).toBe(500);
     expect(body).not.toContain('a bug');
     const [error, answer] = lines.map((line) => JSON.parse(line));
@@ -168,74 +166,158 @@ describe('the log', () => {
   });
 });
 
-describe('without Temporal', () => {
-  it('the gateway lives but is not ready, and calls are told to come back', async () => {
-    await open();
-    expect((await app.inject('/livez')).json()).toEqual({ status: 'ok' });
-    expect((await app.inject('/readyz')).statusCode).toBe(503);
-  });
-
-  it('one that accepts connections and stays silent is not ready either, and nobody waits for it for good', async () => {
-    const silent: Server = createServer(() => undefined);
-    const sockets = new Set<{ destroy(): void }>();
-    silent.on('connection', (socket) => sockets.add(socket));
+describe('a gateway that is alive', () => {
+  /** Of a server that accepts connections and stays silent. */
+  async function silentAddress(): Promise<string> {
+    const sockets = new Set<Socket>();
+    const silent = createServer((socket) => sockets.add(socket));
     await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
-    const { port }: { port: number } = Object(silent.address());
-    try {
-      await open({}, `127.0.0.1:${port}`);
-      const { statusCode, headers, body } = await app.inject('/readyz');
-      expect([statusCode, headers['retry-after']]).toEqual([503, '1']);
-      expect(JSON.parse(body).error.message).toBe('Temporal does not answer within 2 s.');
-      const payload = { prompt: 'A fox' };
-      const url = `/v1/videos/video_${'0'.repeat(32)}`;
-      const calls = [
-        app.inject({ method: 'POST', url: '/v1/videos', payload }),
-        app.inject({ method: 'POST', url: '/v1/videos', payload, headers: { 'idempotency-key': 'one' } }),
-        app.inject({ url: '/v1/videos' }),
-        app.inject({ url }),
-        app.inject({ url: `${url}/events` }),
-        app.inject({ method: 'DELETE', url }),
-      ];
-      const answers = await Promise.all(calls);
-      expect(answers.map((one) => one.json().error.code)).toEqual([
-        'start_unknown',
-        ...Array(5).fill('temporal_unavailable'),
-      ]);
-      // A client that repeats by itself what may have started would pay twice.
-      expect(answers.map((one) => one.headers['x-should-retry'])[0]).toBe('false');
-      expect(answers[0]?.json().error.message).toMatch(/video_[0-9a-f]{32} may have started/);
-    } finally {
+    cleanUps.push(() => {
       for (const socket of sockets) socket.destroy();
       silent.close();
-    }
+    });
+    return `127.0.0.1:${(silent.address() as AddressInfo).port}`;
+  }
+
+  it('is not ready without Temporal', async () => {
+    expect((await open.app.inject('/livez')).json()).toEqual({ status: 'ok' });
+    expect((await open.app.inject('/readyz')).statusCode).toBe(503);
+  });
+
+  it('is not ready while its storage does not answer, for which Temporal is not blamed', async () => {
+    const storage = { read: () => new Promise(() => undefined) };
+    const client = temporalWith({}, { describeNamespace: async () => ({}) });
+    const { app } = await opened({ client, storage: storage as never });
+    const answer = await app.inject('/readyz');
+    expect([answer.statusCode, answer.json().error.message]).toEqual([
+      503,
+      'The storage does not answer within 2 s.',
+    ]);
+  });
+
+  it('is not ready while Temporal stays silent, and nobody waits for it for good', async () => {
+    const { app } = await opened({}, await silentAddress());
+    const { statusCode, headers, body } = await app.inject('/readyz');
+    expect([statusCode, headers['retry-after']]).toEqual([503, '1']);
+    expect(JSON.parse(body).error.message).toBe('Temporal does not answer within 2 s.');
+    const payload = { prompt: 'A fox' };
+    const url = `/v1/videos/video_${'0'.repeat(32)}`;
+    const calls = [
+      app.inject({ method: 'POST', url: '/v1/videos', payload }),
+      app.inject({ method: 'POST', url: '/v1/videos', payload, headers: { 'idempotency-key': 'one' } }),
+      app.inject({ url: '/v1/videos' }),
+      app.inject({ url }),
+      app.inject({ url: `${url}/events` }),
+      app.inject({ method: 'DELETE', url }),
+    ];
+    const answers = await Promise.all(calls);
+    expect(answers.map((one) => one.json().error.code)).toEqual([
+      'start_unknown',
+      ...Array(5).fill('temporal_unavailable'),
+    ]);
+    // A client that repeats by itself what may have started would pay twice.
+    expect(answers[0]?.headers['x-should-retry']).toBe('false');
+    expect(answers[0]?.json().error.message).toMatch(/video_[0-9a-f]{32} may have started/);
   }, 40_000);
 });
 
+function dial(port: number): { socket: Socket; closed: Promise<unknown>; read(): string } {
+  const socket = connect(port, '127.0.0.1');
+  let text = '';
+  socket.on('data', (chunk) => {
+    text += chunk;
+  });
+  socket.on('error', () => undefined);
+  cleanUps.push(() => socket.destroy());
+  return { socket, closed: new Promise((resolve) => socket.once('close', resolve)), read: () => text };
+}
+
 describe('a connection', () => {
   /** What the gateway sends for raw bytes, until it closes. */
-  const send = async (bytes: string): Promise<string> => {
-    const url = new URL(await app.listen({ host: '127.0.0.1', port: 0 }));
-    const socket = connect(Number(url.port), url.hostname);
+  const answerTo = async (bytes: string, { app }: Gateway = open): Promise<string> => {
+    if (!app.server.listening) await app.listen({ host: '127.0.0.1', port: 0 });
+    const { socket, closed, read } = dial((app.server.address() as AddressInfo).port);
     socket.write(bytes);
-    let answer = '';
-    for await (const chunk of socket) answer += chunk;
-    return answer;
+    await closed;
+    return read();
   };
 
   it('that sends its headers too slowly is closed with 408', async () => {
-    await open({ headersTimeoutMs: 200 });
-    expect(await send('GET /livez HTTP/1.1\r\nHost: local')).toMatch(/^HTTP\/1\.1 408 /);
+    const impatient = await opened({ headersTimeoutMs: 200 });
+    expect(await answerTo('GET /livez HTTP/1.1\r\nHost: local', impatient)).toMatch(/^HTTP\/1\.1 408 /);
   });
 
-  it.each([
-    ['that is not HTTP', 'hello\r\n\r\n', 400],
-    [
-      'with too large headers',
-      `GET /livez HTTP/1.1\r\nHost: localhost\r\nx: ${'a'.repeat(20_000)}\r\n\r\n`,
-      431,
-    ],
-  ])('%s is refused', async (_name, bytes, status) => {
-    await open();
-    expect(await send(bytes)).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
+  it('that is not HTTP, or has too large headers, is refused', async () => {
+    expect(await answerTo('hello\r\n\r\n')).toMatch(/^HTTP\/1.1 400 /);
+    const large = `GET /livez HTTP/1.1\r\nHost: localhost\r\nx: ${'a'.repeat(20_000)}\r\n\r\n`;
+    expect(await answerTo(large)).toMatch(/^HTTP\/1.1 431 /);
+  });
+});
+
+const get = (path: string) => `GET ${path} HTTP/1.1\r\nhost: a\r\n\r\n`;
+
+async function until(isSo: () => boolean): Promise<void> {
+  while (!isSo()) await sleep(20);
+}
+
+/** A server that answers when the test says so, and a connection to it. */
+async function openServer() {
+  const begun: { path: string | undefined; response: ServerResponse }[] = [];
+  const server = createHttpServer(({ url: path }: IncomingMessage, response) => {
+    begun.push({ path, response });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  cleanUps.push(() => server.closeAllConnections() ?? server.close());
+  const { port } = server.address() as AddressInfo;
+  return { begun, server, port, ...dial(port) };
+}
+
+test('connections that nobody uses leave their places to others', async () => {
+  const { begun, socket, closed, read, server, port } = await openServer();
+  server.maxConnections = 1;
+  socket.write(get('/1'));
+  await until(() => begun.length === 1);
+  begun.pop()?.response.end('1');
+  await until(() => read().includes('\r\n1'));
+  await dial(port).closed;
+  await closed;
+  const next = dial(port);
+  next.socket.write(get('/2'));
+  await until(() => begun.length === 1);
+  expect(begun[0]?.path).toBe('/2');
+});
+
+describe('requests that come before the answer to another one on the same connection', () => {
+  it('begin in turn, and all are answered', async () => {
+    const { begun, socket, read } = await openServer();
+    socket.write(get('/1') + get('/2') + get('/3'));
+    for (const path of ['/1', '/2', '/3']) {
+      await until(() => begun.length > 0);
+      await sleep(50);
+      const [one, ...others] = begun.splice(0);
+      expect([one?.path, others]).toEqual([path, []]);
+      one?.response.end(path);
+    }
+    await until(() => read().includes('/3'));
+    expect(read().match(/\r\n\r\n\/\d/g)).toHaveLength(3);
+  });
+
+  it('do not begin when the connection has ended', async () => {
+    const { begun, socket } = await openServer();
+    socket.write(get('/1') + get('/2') + get('/3'));
+    await until(() => begun.length === 1);
+    const ended = new Promise((resolve) => begun[0]?.response.once('close', resolve));
+    socket.destroy();
+    await ended;
+    begun[0]?.response.end();
+    await sleep(50);
+    expect(begun).toHaveLength(1);
+  });
+
+  it('end the connection when there are more than ten', async () => {
+    const { begun, socket, closed } = await openServer();
+    socket.write(get('/').repeat(1_200));
+    await closed;
+    expect(begun).toHaveLength(1);
   });
 });

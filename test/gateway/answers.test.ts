@@ -1,0 +1,273 @@
+import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { pathToFileURL } from 'node:url';
+import { type Client, WorkflowNotFoundError } from '@temporalio/client';
+import type { FastifyInstance, InjectOptions } from 'fastify';
+import { FAILURES } from '../../src/contract/failure-table';
+import { WORKFLOW_TYPE } from '../../src/contract/names';
+import { ASPECT_RATIOS, MAX_DURATION_SECONDS, RESOLUTIONS } from '../../src/contract/request';
+import { VideoStates } from '../../src/gateway/video-states';
+import { createFileStorage } from '../../src/storage';
+import { AnswerChecker } from '../support/answer-checker';
+import { PNG } from '../support/images';
+import { closedGateway, keysNamed, temporalWith } from './closed-gateway';
+
+let app: FastifyInstance;
+beforeAll(async () => {
+  ({ app } = await closedGateway({ keys: keysNamed(), temporalUiUrl: 'http://temporal.example' }));
+});
+afterAll(() => app.close());
+
+const document = async () => (await app.inject('/openapi.json')).json();
+
+it('the document has every route of the interface, each with an id of its own', async () => {
+  const { openapi, paths } = await document();
+  expect(openapi).toBe('3.1.0');
+  const operations = Object.entries<object>(paths).flatMap(([path, methods]) =>
+    Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
+  );
+  expect(operations.sort()).toEqual([
+    'DELETE /v1/videos/{id}',
+    'GET /livez',
+    'GET /openapi.json',
+    'GET /readyz',
+    'GET /v1/videos',
+    'GET /v1/videos/{id}',
+    'GET /v1/videos/{id}/content',
+    'GET /v1/videos/{id}/events',
+    'POST /v1/hooks',
+    'POST /v1/hooks/{secret}',
+    'POST /v1/images',
+    'POST /v1/videos',
+    'POST /v1/videos/image-to-video',
+    'POST /v1/videos/text-to-video',
+    'POST /v1/videos/{id}/decision',
+  ]);
+  const ids = Object.values<object>(paths).flatMap((methods) =>
+    Object.values(methods).map(({ operationId }) => operationId),
+  );
+  expect(new Set(ids).size).toBe(ids.length);
+  expect(ids).not.toContain(undefined);
+});
+
+it('every example of the document fits its schema, and every reference leads somewhere', async () => {
+  const served = await document();
+  const { schemas } = served.components;
+  const route = (name: string) => ({ [`/${name}`]: { get: { responses: { 200: answer(name) } } } });
+  const answer = (name: string) => ({
+    content: { 'application/json': { schema: { $ref: `#/components/schemas/${name}` } } },
+  });
+  const paths = Object.assign({}, ...Object.keys(schemas).map(route));
+  const checker = new AnswerChecker({ ...served, paths });
+  const headers = { 'content-type': 'application/json', 'x-request-id': 'req_1' };
+  for (const [name, { examples = [] }] of Object.entries<{ examples?: unknown[] }>(schemas)) {
+    for (const example of examples) {
+      const given = { method: 'GET', route: `/${name}`, status: 200, headers };
+      expect(checker.problemsWith(given, JSON.stringify(example))).toEqual([]);
+    }
+  }
+  const references = JSON.stringify(served).match(/#\/components\/schemas\/\w+/g) ?? [];
+  expect(references.filter((reference) => !(reference.replace(/.*\//, '') in schemas))).toEqual([]);
+});
+
+it('the document says who needs a key, which services there are, and that every answer may be an error', async () => {
+  const { paths, security } = await document();
+  expect(security).toEqual([{ key: [] }]);
+  expect(paths['/livez'].get.security).toEqual([]);
+  const content = paths['/v1/videos/{id}/content'].get.responses;
+  expect(Object.keys(content)).toEqual(['200', '206', '304', 'default']);
+  expect(content[304]).not.toHaveProperty('content');
+  const one = { profile: undefined, requestFields: [] };
+  const { app: open } = await closedGateway({ services: { services: { fal: one, veo: one } } });
+  const withServices = (await open.inject('/openapi.json')).json();
+  expect(withServices.security).toEqual([]);
+  const { properties } = withServices.components.schemas.CreateVideo;
+  expect(properties.service).toMatchObject({ enum: ['fal', 'veo'] });
+  await open.close();
+});
+
+it('an answer that is not in the document fails the test that got it', async () => {
+  const checker = new AnswerChecker(await document());
+  const given = { method: 'GET', route: '/v1/videos/:id', status: 218, headers: {} };
+  expect(checker.problemsWith(given, '')).toEqual(['GET /v1/videos/:id 218 is not in the document']);
+  const headers = { 'content-type': 'application/json', 'x-request-id': 'req_1' };
+  expect(checker.problemsWith({ ...given, status: 404, headers }, '{"error":"none"}')).toEqual([
+    expect.stringContaining('does not fit'),
+  ]);
+  expect(checker.problemsWith({ ...given, status: 503, headers }, '{}')[0]).toContain('lacks retry-after');
+  const events = { ...given, route: '/v1/videos/:id/events', status: 200 };
+  expect(checker.problemsWithEvents(events, 'id: 1\nevent: video.lost\ndata: {}\n\n')).toEqual([
+    expect.stringContaining('data/event must be equal to one of the allowed values'),
+    expect.stringContaining("data must have required property 'id'"),
+  ]);
+});
+
+test('every file of the page has a type and a strict policy, is never cached, and its choices are those of the contract', async () => {
+  for (const [path, type] of Object.entries({
+    '/': 'text/html',
+    '/page.css': 'text/css',
+    '/page.mjs': 'text/javascript',
+    '/icon.svg': 'image/svg+xml',
+    '/page.json': 'application/json',
+  })) {
+    const { statusCode, headers } = await app.inject(path);
+    expect([path, statusCode, headers['content-type']]).toEqual([path, 200, expect.stringContaining(type)]);
+    const policy = String(headers['content-security-policy']);
+    expect(policy).toContain("default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self';");
+    expect(policy).not.toContain('unsafe');
+    // A new version of the gateway must not meet half of an old page.
+    expect(headers['cache-control']).toBe('no-store');
+  }
+  const facts = (await app.inject('/page.json')).json();
+  expect(facts).toMatchObject({
+    resolutions: RESOLUTIONS,
+    aspectRatios: ASPECT_RATIOS,
+    maxDurationSeconds: MAX_DURATION_SECONDS,
+  });
+  expect(Object.keys(facts.failures)).toEqual(Object.keys(FAILURES));
+  // Only who has a key learns where the workflows are.
+  expect(facts).not.toHaveProperty('workflowUrl');
+});
+
+describe('a video that Temporal knows', () => {
+  /** Jobs by the ids of their videos. Those with a result have ended. */
+  const jobs = new Map<string, { memo: object; result?: object }>();
+  let folder: string;
+  let broken: string;
+  let gateway: FastifyInstance;
+  let ofBroken: Awaited<ReturnType<typeof closedGateway>>;
+  beforeAll(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'videogen-content-'));
+    broken = join(folder, 'broken');
+    symlinkSync(broken, broken);
+    const startTime = new Date(0);
+    const getHandle = (workflowId: string) => {
+      const { memo, result } = jobs.get(workflowId.slice(-ID_CHARS)) ?? {};
+      const closeTime = result && startTime;
+      return {
+        describe: async () => ({ type: WORKFLOW_TYPE, memo, startTime, closeTime }),
+        result: async () => result,
+      };
+    };
+    const client = temporalWith({ getHandle });
+    ({ app: gateway } = await closedGateway({ client, storage: createFileStorage(folder) }));
+    ofBroken = await closedGateway({ client, storage: createFileStorage(broken) });
+  });
+  afterAll(async () => {
+    await Promise.all([gateway.close(), ofBroken.app.close()]);
+    rmSync(folder, { recursive: true });
+  });
+
+  const ID_CHARS = 38;
+  const add = (job: { memo?: object; result?: object }) => {
+    const id = `video_${String(jobs.size).padStart(ID_CHARS - 6, '0')}`;
+    jobs.set(id, { memo: {}, ...job });
+    return id;
+  };
+  const resultWith = (video: object, cost?: object) => ({
+    ...{ taskId: 'task_1', polls: 1, waitedMs: 1, warnings: [], video },
+    ...(cost && { cost }),
+  });
+
+  const usd = (amount: number) => ({ amount, currency: 'USD' });
+  const estimated = usd(0.5);
+  const charged = usd(0.45);
+  const none = { estimated: null, charged: null, unknown: null };
+  const ended = (cost?: object) =>
+    resultWith({ uri: 'file:///fox.mp4', bytes: 1, sha256: '', contentType: 'video/mp4' }, cost);
+
+  it.each<[what: string, videoCost: unknown, result: object | undefined, cost: object | null]>([
+    ['no cost when nothing is known', undefined, undefined, null],
+    ['the estimate while the job runs', { estimated, service: 'Ark' }, undefined, { ...none, estimated }],
+    ['why its cost is unknown', { unknown: 'why' }, undefined, { ...none, unknown: 'why' }],
+    ['the cost of its result at the end', { estimated }, ended({ charged }), { ...none, charged }],
+    ['the cost of its memo if its result has none', { estimated }, ended(), { ...none, estimated }],
+    ['no cost if somebody wrote nonsense', { estimated: 'much' }, undefined, null],
+  ])('has %s', async (_what, videoCost, result, cost) => {
+    const id = add({ memo: { videoCost }, ...(result && { result }) });
+    expect((await gateway.inject(`/v1/videos/${id}`)).json().cost).toEqual(cost);
+  });
+
+  const TEXT = '0123456789'.repeat(100);
+  const SHA256 = 'ab'.repeat(32);
+  /** A stored video, and the path of its content. */
+  const store = (root: string) => {
+    const file = join(root, `${jobs.size}.mp4`);
+    if (root === folder) writeFileSync(file, TEXT);
+    const uri = pathToFileURL(file).href;
+    const video = { uri, bytes: TEXT.length, sha256: SHA256, contentType: 'video/mp4' };
+    const id = add({ result: resultWith(video) });
+    return { id, file, url: `/v1/videos/${id}/content` };
+  };
+
+  it('is 404 with the reason until it is there', async () => {
+    const answer = await gateway.inject(`/v1/videos/${add({})}/content`);
+    expect([answer.statusCode, answer.json().error.code]).toEqual([404, 'not_ready']);
+  });
+
+  it('is sent whole, in part, or not at all to who has it by its ETag', async () => {
+    const { id, url } = store(folder);
+    const ask = (call: InjectOptions = {}) => gateway.inject({ url, ...call });
+    const whole = await ask({ url: `${url}?variant=video` });
+    expect([whole.statusCode, whole.body]).toEqual([200, TEXT]);
+    expect(whole.headers).toMatchObject({
+      etag: `"${SHA256}"`,
+      'content-disposition': `inline; filename="${id}.mp4"`,
+    });
+    for (const [range, first, last] of [
+      ['bytes=0-9', 0, 9],
+      ['bytes=994-', 994, 999],
+      ['bytes=-6', 994, 999],
+    ] as const) {
+      const { statusCode, headers, body } = await ask({ headers: { range } });
+      const shown = `bytes ${first}-${last}/1000`;
+      expect([statusCode, headers['content-range'], body]).toEqual([206, shown, TEXT.slice(first, last + 1)]);
+    }
+    expect((await ask({ headers: { range: 'bytes=1000-' } })).statusCode).toBe(416);
+    expect((await ask({ headers: { 'if-none-match': `"${SHA256}"` } })).statusCode).toBe(304);
+    const head = await ask({ method: 'HEAD' });
+    expect([head.statusCode, head.headers['content-length']]).toEqual([200, '1000']);
+    expect((await ask({ url: `${url}?variant=thumbnail` })).statusCode).toBe(400);
+  });
+
+  it('is cut off if it became shorter in the storage, and is 404 for HEAD too if it is gone', async () => {
+    const { file, url } = store(folder);
+    const address = (await gateway.listen({ host: '127.0.0.1', port: 0 })) + url;
+    writeFileSync(file, 'short');
+    await expect(fetch(address).then((answer) => answer.text())).rejects.toThrow('terminated');
+    rmSync(file);
+    expect((await fetch(address, { method: 'HEAD' })).status).toBe(404);
+  });
+
+  it('is a 503 if the storage fails, as is an upload, and the reason is in the log alone', async () => {
+    const upload = { method: 'POST', headers: { 'content-type': 'image/png' }, payload: PNG } as const;
+    for (const call of [{ url: store(broken).url }, { url: '/v1/images', ...upload }]) {
+      ofBroken.lines.splice(0);
+      const answer = await ofBroken.app.inject(call);
+      const message = 'The storage of the videos does not answer. Nothing is lost: try again.';
+      expect([answer.statusCode, answer.headers['retry-after'], answer.json()]).toMatchObject([
+        503,
+        '1',
+        { error: { code: 'storage_unavailable', type: 'server_error', message } },
+      ]);
+      const requestId = answer.headers['x-request-id'];
+      const error = expect.stringMatching(/^StorageFault: .*ELOOP/);
+      expect(ofBroken.lines.map((line) => JSON.parse(line))).toMatchObject([
+        { level: 'error', requestId, error },
+        { level: 'error', requestId, status: 503 },
+      ]);
+    }
+  });
+});
+
+test('what was read about videos is dropped when it is no longer fresh', async () => {
+  const describe = async () => Promise.reject(new WorkflowNotFoundError('', '', undefined));
+  const client: Client = temporalWith({ getHandle: () => ({ describe }) });
+  const states = new VideoStates(client, createFileStorage('/nowhere'));
+  for (const name of ['a', 'b', 'c']) await states.read(name, name);
+  await sleep(5);
+  await states.read('d', 'd');
+  expect([...Reflect.get(states, 'entries').keys()]).toEqual(['d']);
+});
