@@ -4,35 +4,39 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import OpenAI, { toFile } from 'openai';
 import { run } from '../../src/cli/run';
-import { createVideoGateway, type VideoGateway } from '../../src/gateway';
+import { registerSearchAttributes } from '../../src/client/search-attributes';
+import { createVideoGateway, type VideoGateway, type VideoGatewayOptions } from '../../src/gateway';
 import { makeKey } from '../../src/gateway/gateway-keys';
 import { workflowIdOf } from '../../src/gateway/task-names';
 import type { VideoObject } from '../../src/gateway/video-object';
-import { createVideoService } from '../../src/service';
+import { createVideoService, type ServiceProfile } from '../../src/service';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
+import type { VideoWorkerOptions } from '../../src/worker/video-worker';
 import { FakeTerminal } from '../cli/fake-terminal';
 import { dataUrl, JPEG, PNG, pngOf, sha256Of } from '../support/images';
 import { captureLogs } from '../support/logs';
+import { reset } from '../support/reset';
 import { filesIn, recordsIn } from '../support/stored-files';
-import { keepRunning, quickWorkflows, untilProgress } from '../support/world';
+import { startWebhookReceiver, WEBHOOK_SECRET } from '../support/webhook-receiver';
+import { keepRunning, pause, quickWorkflows, untilProgress } from '../support/world';
 
 /** One key for each test, so that no test counts the jobs of another. */
 const keys = Object.fromEntries(
-  ['few', 'day', 'reader', 'eraser', 'capped', 'shop', 'press', 'images'].map((name) => [
-    name,
-    makeKey(name),
-  ]),
+  ['few', 'reader', 'eraser', 'capped', 'shop', 'press', 'images'].map((name) => [name, makeKey(name)]),
 );
 
-const LIMITS: Record<string, string> = { few: 'jobs-at-a-time=2', day: 'jobs-a-day=1' };
+const LIMITS: Record<string, string> = { few: 'jobs-at-a-time=2 jobs-a-day=3' };
 
 /** Of one key alone. */
 const CAPS = { keys: { capped: { videos: 1 } } };
 
 let env: VideoTestEnvironment;
 let folder: string;
-let stopWorker: () => Promise<void>;
-const gateways: VideoGateway[] = [];
+/** Two of one namespace, for all tests. */
+let first: VideoGateway;
+let second: VideoGateway;
+/** Ends what runs until the end, the last first. */
+const stops: (() => unknown)[] = [];
 /** By the emulator's own clock, so that a task is as far as a test says, or at its end when it is first polled. */
 let emulatedMs = Date.now();
 let isRushed = false;
@@ -57,32 +61,35 @@ beforeAll(async () => {
     server: 'dev',
     emulator: { jobTimeMs: TASK_MS, videoBytes: 10_000, fetchImages: true, clock },
   });
-  const { url: baseUrl, apiKey } = env.emulator;
-  const profile = { polling: { min: '1s', max: '1s' } };
-  const service = createVideoService({ baseUrl, apiKey: () => apiKey, profile });
-  const gatewayUrl = (await open()).url;
-  const worker = await env.createWorker({ service, caps: CAPS, gatewayUrl, worker: quickWorkflows() });
-  const stop = keepRunning(worker);
-  stopWorker = () => stop().then(() => service.close());
+  [first, second] = await Promise.all([open(), open()]);
+  await startWorker({ polling: { min: '1s', max: '1s' } }, { caps: CAPS, gatewayUrl: first.url });
 });
 afterAll(async () => {
-  for (const gateway of gateways) await gateway.close();
-  await stopWorker?.();
+  for (const stop of stops.reverse()) await stop();
   await env?.teardown();
   rmSync(folder, { recursive: true });
 });
 
-async function open(): Promise<VideoGateway> {
+async function startWorker(profile: ServiceProfile, options: VideoWorkerOptions): Promise<void> {
+  const { url: baseUrl, apiKey } = env.emulator;
+  const service = createVideoService({ baseUrl, apiKey: () => apiKey, profile });
+  const stop = keepRunning(await env.createWorker({ service, worker: quickWorkflows(), ...options }));
+  stops.push(() => service.close(), stop);
+}
+
+async function open({ env: more, ...options }: VideoGatewayOptions = {}): Promise<VideoGateway> {
   const gateway = await createVideoGateway({
     env: {
       VIDEOGEN_STORAGE: env.storageFolder,
       VIDEOGEN_GATEWAY_KEYS_FILE: join(folder, 'keys.txt'),
+      ...more,
     },
     client: env.temporal.client,
     port: 0,
     log: (line) => gatewayLog.push(line),
+    ...options,
   });
-  gateways.push(gateway);
+  stops.push(() => gateway.close());
   return gateway;
 }
 
@@ -117,42 +124,39 @@ async function until(call: Caller, id: string, isSo: (video: VideoObject) => boo
   for (;;) {
     const video = await json(await call(`/${id}`));
     if (isSo(video)) return video;
-    await new Promise((resolve) => setTimeout(resolve, 200));
+    await pause();
   }
 }
 
-test('jobs at a time hold for two gateways together, and one that ends makes room', async () => {
-  const [one, other] = [caller(await open(), 'few'), caller(await open(), 'few')];
-  const first = await json(await post(one));
-  await until(other, first.id, ({ status }) => status === 'in_progress');
-  expect((await post(other)).status).toBe(200);
-  for (const call of [one, other]) {
-    const refused = await post(call);
-    expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '10']);
-  }
-  await one(`/${first.id}`, { method: 'DELETE' });
-  await until(one, first.id, ({ status }) => status === 'failed');
-  expect((await post(one)).status).toBe(200);
-});
-
-test('jobs a day count deleted videos too, and a repeated POST is not another job', async () => {
-  const call = caller(await open(), 'day');
+test('the limits of a key hold for two gateways together: a job that ends makes room, a deleted one counts for the day, a repeated POST does not', async () => {
+  const [one, other] = [caller(first, 'few'), caller(second, 'few')];
+  const refusalOf = async (call: Caller) => {
+    const { status, headers } = await post(call);
+    return [status, headers.get('retry-after')];
+  };
+  const cancel = async (id: string) => {
+    await one(`/${id}`, { method: 'DELETE' });
+    await until(one, id, ({ status }) => status === 'failed');
+  };
   const once = { 'idempotency-key': 'once' };
-  const { id } = await json(await post(call, once));
-  expect((await post(call, once)).status).toBe(200);
-  await call(`/${id}`, { method: 'DELETE' });
-  await until(call, id, ({ status }) => status === 'failed');
-  expect(await json(await call(`/${id}`, { method: 'DELETE' }))).toMatchObject({ deleted: true });
-  const refused = await post(call);
-  expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '3600']);
+  const running = await json(await post(one, once));
+  await until(other, running.id, ({ status }) => status === 'in_progress');
+  const later = await json(await post(other));
+  expect((await json(await post(other, once))).id).toBe(running.id);
+  for (const call of [one, other]) expect(await refusalOf(call)).toEqual([429, '10']);
+  await cancel(running.id);
+  expect((await post(one)).status).toBe(200);
+  expect(await json(await one(`/${running.id}`, { method: 'DELETE' }))).toMatchObject({ deleted: true });
+  await cancel(later.id);
+  expect(await refusalOf(other)).toEqual([429, '3600']);
 });
 
 test('the cap of a key fails the job beyond it at the worker, which submits nothing', async () => {
-  const call = caller(await open(), 'capped');
-  const first = await json(await post(call));
-  await until(call, first.id, ({ status }) => status === 'in_progress');
-  const second = await json(await post(call));
-  const { error } = await until(call, second.id, ({ status }) => status === 'failed');
+  const call = caller(first, 'capped');
+  const allowed = await json(await post(call));
+  await until(call, allowed.id, ({ status }) => status === 'in_progress');
+  const { id } = await json(await post(call));
+  const { error } = await until(call, id, ({ status }) => status === 'failed');
   expect(error).toMatchObject({
     code: 'CapReached',
     message: expect.stringMatching(
@@ -165,8 +169,7 @@ test('the cap of a key fails the job beyond it at the worker, which submits noth
 });
 
 test('the state of a video and its events have its progress, which costs the job no event', async () => {
-  const gateway = await open();
-  const call = caller(gateway, 'reader');
+  const call = caller(first, 'reader');
   const { id } = await json(await post(call));
   await until(call, id, ({ status }) => status === 'in_progress');
   emulatedMs += 60_000;
@@ -204,7 +207,7 @@ test('the state of a video and its events have its progress, which costs the job
 });
 
 test('DELETE of an ended video removes its files; then it is nowhere, on any gateway, and its Idempotency-Key pays nothing', async () => {
-  const call = caller(await open(), 'eraser');
+  const call = caller(first, 'eraser');
   const once = { 'idempotency-key': 'once' };
   const { id } = await json(await post(call, once));
   const { id: kept } = await json(await post(call));
@@ -231,8 +234,7 @@ test('DELETE of an ended video removes its files; then it is nowhere, on any gat
     expect.stringMatching(/^jobs\//),
   ]);
   expect(filesOf(kept)).toHaveLength(3);
-  const second = caller(await open(), 'eraser');
-  for (const gateway of [call, second]) {
+  for (const gateway of [call, caller(second, 'eraser')]) {
     for (const path of ['', '/content', '/events']) expect((await gateway(`/${id}${path}`)).status).toBe(404);
     expect((await gateway(`/${id}`, { method: 'DELETE' })).status).toBe(404);
     const { data, has_more }: { data: VideoObject[]; has_more: boolean } = JSON.parse(
@@ -260,8 +262,7 @@ test('a gateway that closes answers who waits, ends events, and is gone', async 
 });
 
 test('a task of another key or of no key gets the answer of one that does not exist, when it is adopted', async () => {
-  const gateway = await open();
-  const [shop, press] = [caller(gateway, 'shop'), caller(gateway, 'press')];
+  const [shop, press] = [caller(first, 'shop'), caller(first, 'press')];
   const start = async (call: Caller, name: string) => {
     const { id } = await json(await post(call));
     return { id, job: env.videos.handle(workflowIdOf(name, id)) };
@@ -334,9 +335,8 @@ describe('an image', () => {
   }
 
   test('that is uploaded is fetched by the service and becomes a video, and nothing but its reference is recorded', async () => {
-    const gateway = await open();
     const upload = async () => {
-      const answer = await fetch(`${gateway.url}/v1/images`, {
+      const answer = await fetch(`${first.url}/v1/images`, {
         method: 'POST',
         headers: { authorization: `Bearer ${keys.images?.key}`, 'content-type': 'image/png' },
         body: LARGE_PNG,
@@ -347,7 +347,7 @@ describe('an image', () => {
     const image = await upload();
     expect(await upload()).toEqual(image);
     const body = { prompt: 'A red fox', image_url: image.url };
-    const call = caller(gateway, 'images');
+    const call = caller(first, 'images');
     const headers = { prefer: 'wait=30' };
     const video = await json(await call('/image-to-video', { method: 'POST', body, headers }));
     expect(video.status).toBe('completed');
@@ -369,11 +369,7 @@ describe('an image', () => {
   });
 
   test("is sent by OpenAI's client as a file and as a data: URL", async () => {
-    const client = new OpenAI({
-      apiKey: keys.images?.key,
-      baseURL: `${(await open()).url}/v1`,
-      maxRetries: 0,
-    });
+    const client = new OpenAI({ apiKey: keys.images?.key, baseURL: `${first.url}/v1`, maxRetries: 0 });
     const references = [await toFile(PNG, 'fox.png'), { image_url: dataUrl(PNG) }];
     const before = env.emulator.generations().length;
     const created = references.map((input_reference) =>
@@ -409,4 +405,63 @@ describe('an image', () => {
     await expect(job).rejects.toThrow('names an image that is not in the storage');
     expect(env.emulator.generations()).toHaveLength(before);
   });
+});
+
+test('a webhook of the service has its job poll at once, and the caller of the gateway is called once, also after a reset', async () => {
+  const HOOK_SECRET = 'b'.repeat(40);
+  const { client } = env.temporal;
+  await registerSearchAttributes({ connection: client.connection, namespace: client.options.namespace });
+  // The first delivery fails, so the job has ended before the second.
+  const receiver = await startWebhookReceiver([500]);
+  stops.push(() => receiver.close());
+  const taskQueue = 'hooked';
+  const { url } = await open({
+    taskQueue,
+    env: {
+      VIDEOGEN_GATEWAY_KEYS_FILE: undefined,
+      VIDEOGEN_SEARCH_ATTRIBUTES: 'true',
+      VIDEOGEN_GATEWAY_HOOK_SECRET: HOOK_SECRET,
+    },
+  });
+  // Without a hint no job would poll during the test. The ids of tasks from images are marked, which the service's webhooks
+  // do not know.
+  const paths = { task: { textToVideo: '/v1/videos/{taskId}', imageToVideo: '/v1/videos/{taskId}' } };
+  const webhooks = { secret: () => WEBHOOK_SECRET, allow: ['127.0.0.1'] };
+  const polling = { min: '30m', max: '30m' } as const;
+  await startWorker({ polling, paths }, { taskQueue, webhooks, gatewayUrl: url });
+  const send = async (path: string, body: object) => {
+    const headers = { 'content-type': 'application/json' };
+    const answer = await fetch(`${url}/v1${path}`, { method: 'POST', headers, body: JSON.stringify(body) });
+    return { status: answer.status, body: JSON.parse(await answer.text()) };
+  };
+  const read = async (id: string) => json(await fetch(`${url}/v1/videos/${id}`));
+
+  const image = { prompt: 'A red fox', image_url: dataUrl(PNG) };
+  const { id } = (await send('/videos/image-to-video', { ...image, callback_url: receiver.url })).body;
+  let taskId: string | null | undefined;
+  while (!taskId) {
+    await pause();
+    taskId = (await read(id)).service_task_id;
+  }
+  emulatedMs += TASK_MS;
+  const [, idAtService] = /^image-to-video:(.*)$/.exec(taskId) ?? [];
+  expect((await send(`/hooks/${'c'.repeat(40)}`, { task_id: idAtService })).status).toBe(404);
+  expect((await send(`/hooks/${HOOK_SECRET}`, { task_id: 'unknown' })).status).toBe(200);
+  // Until Temporal lists the new job, a hint finds nothing.
+  while ((await read(id)).status !== 'completed') {
+    const hint = { id: 'event-1', data: { id: idAtService } };
+    expect((await send(`/hooks/${HOOK_SECRET}`, hint)).status).toBe(200);
+    await pause();
+  }
+  while (receiver.accepted(id).length === 0) await pause();
+  const [webhook] = receiver.accepted(id);
+  expect(webhook).toMatchObject({ type: 'video.completed', data: { id, taskId } });
+
+  const workflowId = workflowIdOf('local', id);
+  await reset(client, { workflowId });
+  await client.workflow.getHandle(workflowId).result();
+  // The webhook of the run after the reset is the same, and was delivered already.
+  const delivery = client.workflow.getHandle(String(webhook?.id));
+  expect(await delivery.result()).toEqual({ status: 204, attempt: 2 });
+  expect(receiver.accepted(id)).toHaveLength(1);
 });

@@ -4,8 +4,11 @@ import { msToTs } from '@temporalio/common/lib/time';
 import {
   bundleWorkflowCode,
   DefaultLogger,
+  NativeConnection,
   type NexusInboundCallsInterceptor,
   Worker,
+  type WorkerOptions,
+  type WorkerPlugin,
 } from '@temporalio/worker';
 import { HandlerError } from 'nexus-rpc';
 import { createVideoClient, type VideoClient } from '../../src/client/video-client';
@@ -13,7 +16,10 @@ import type { NexusDecision, NexusJobInput } from '../../src/nexus';
 import { createVideoService, type OpenedVideoService } from '../../src/service';
 import { createFileStorage } from '../../src/storage';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
-import { VideoPlugin } from '../../src/worker/video-plugin';
+import { VideoPlugin, type VideoPluginOptions } from '../../src/worker/video-plugin';
+import { createVideoWorker, type VideoWorkerOptions } from '../../src/worker/video-worker';
+import { closed, replyJson, startRawServer } from '../service/raw-server';
+import type { makeTrailer } from '../support/host-workflows';
 import { captureLogs } from '../support/logs';
 import type { askProgress, decide, Outcome, orderAndCancel, orderVideo } from '../support/nexus-callers';
 import { failureOf, keepRunning, pause, quickWorkflows, untilProgress } from '../support/world';
@@ -22,14 +28,14 @@ const CALLERS = 'callers';
 const endpoint = `videos-${randomUUID()}`;
 const queue = { ofVideos: `videos-${randomUUID()}`, ofCallers: `callers-${randomUUID()}` };
 const polling = { min: '1s', max: '1s' } as const;
-/** The plugin's worker serves only one queue. */
 
 let env: VideoTestEnvironment;
 let service: OpenedVideoService;
+/** Jobs of the host, which runs during all tests, with its own workflows and the plugin. */
 let videos: VideoClient;
 let callers: Client;
 let callerCode: string;
-let stop: () => Promise<unknown>;
+let stop: (() => Promise<unknown>) | undefined;
 
 beforeAll(async () => {
   captureLogs();
@@ -37,25 +43,23 @@ beforeAll(async () => {
     server: 'dev',
     emulator: { jobTimeMs: 0, videoBytes: 64 * 1024 },
   });
-  const { connection, nativeConnection } = env.temporal;
+  const { client, connection, nativeConnection } = env.temporal;
   await connection.workflowService.registerNamespace({
     namespace: CALLERS,
     workflowExecutionRetentionPeriod: msToTs('1 day'),
   });
   await env.temporal.createNexusEndpoint(endpoint, queue.ofVideos);
   service = createVideoService({ baseUrl: env.emulator.url, apiKey: () => env.emulator.apiKey });
-  videos = await createVideoClient({ client: env.temporal.client, taskQueue: queue.ofVideos });
+  videos = await createVideoClient({ client, taskQueue: queue.ofVideos });
   callers = new Client({ connection, namespace: CALLERS });
-  const storage = createFileStorage(env.storageFolder);
-  const host = await Worker.create({
-    connection: nativeConnection,
+  const host = await createHost(newPlugin({ nexus: true }), {
     taskQueue: queue.ofVideos,
-    ...quickWorkflows(),
+    workflowBundle: undefined,
+    workflowsPath: require.resolve('../support/host-workflows'),
     interceptors: {
       nexus: [() => ({ inbound: { startOperation: loseAnswers } })],
       client: { workflow: [{ start: runBeforeJoining }] },
     },
-    plugins: [new VideoPlugin({ env: {}, service, storage, nexus: true })],
   });
   const { code } = await bundleWorkflowCode({
     workflowsPath: require.resolve('../support/nexus-callers'),
@@ -74,9 +78,140 @@ beforeAll(async () => {
   stop = () => Promise.all(stops.map((end) => end()));
 });
 afterAll(async () => {
-  await stop();
-  await service.close();
-  await env.teardown();
+  await stop?.();
+  await service?.close();
+  await env?.teardown();
+});
+
+const newPlugin = (options: VideoPluginOptions = {}) =>
+  new VideoPlugin({ env: {}, service, storage: createFileStorage(env.storageFolder), ...options });
+
+const think = async (about: string) => `A film about ${about}`;
+
+const createHost = (plugin: VideoPlugin, options: Partial<WorkerOptions> = {}) =>
+  Worker.create({
+    connection: env.temporal.nativeConnection,
+    taskQueue: `host-${randomUUID()}`,
+    ...quickWorkflows(),
+    activities: { think },
+    plugins: [plugin],
+    ...options,
+  });
+
+/** The task queue of each activity of a job, by activity type. */
+async function queuesOf(workflowId: string): Promise<Record<string, string>> {
+  const { events } = await env.temporal.client.workflow.getHandle(workflowId).fetchHistory();
+  const scheduled = (events ?? []).flatMap(({ activityTaskScheduledEventAttributes: one }) => one ?? []);
+  return Object.fromEntries(
+    scheduled.map(({ activityType, taskQueue }) => [activityType?.name ?? '', taskQueue?.name ?? '']),
+  );
+}
+
+describe('a host’s worker with the plugin', () => {
+  it('runs its own workflow, which generates a video as a child, on its one task queue', async () => {
+    const workflowId = randomUUID();
+    const { client } = env.temporal;
+    const trailer = await client.workflow.execute<typeof makeTrailer>('makeTrailer', {
+      taskQueue: queue.ofVideos,
+      workflowId: randomUUID(),
+      args: ['foxes', workflowId],
+    });
+    expect(trailer).toMatchObject({ prompt: 'A film about foxes' });
+    expect(env.emulator.generations().map(({ taskId }) => taskId)).toContain(trailer.taskId);
+    expect(new Set(Object.values(await queuesOf(workflowId)))).toEqual(
+      new Set([queue.ofVideos, `${queue.ofVideos}-submit`]),
+    );
+  });
+
+  it('runs extra workers for separate queues, and ends them with itself', async () => {
+    const taskQueue = `host-${randomUUID()}`;
+    const downloadQueue = `${taskQueue}-d`;
+    const plugin = newPlugin({ downloadQueue, submitsPerSecond: 50 });
+    const connection = await NativeConnection.connect({
+      address: env.temporal.address,
+      // A second time: the SDK passes the plugins of a connection to each of its workers.
+      plugins: [plugin],
+    });
+    const host = await createHost(plugin, { taskQueue, connection });
+    const ofQueue = await createVideoClient({ client: env.temporal.client, taskQueue });
+    const running = host.run();
+    const job = await ofQueue.start({ request: { prompt: 'a fox' }, polling });
+    await job.result();
+    expect(await queuesOf(job.workflowId)).toMatchObject({
+      submitVideo: `${taskQueue}-submit`,
+      downloadVideo: downloadQueue,
+    });
+    host.shutdown();
+    await running;
+    // Closing fails while a worker still uses the connection.
+    await connection.close();
+  });
+
+  it('that ends before its extra worker has started leaves none running', async () => {
+    const connection = await NativeConnection.connect({ address: env.temporal.address });
+    const taskQueue = randomUUID();
+    // Later plugins in the list apply to the extra workers too.
+    const slow: WorkerPlugin = {
+      name: 'slow',
+      async configureWorker(options) {
+        if (options.taskQueue === `${taskQueue}-submit`) while (host.getState() !== 'STOPPED') await pause();
+        return options;
+      },
+    };
+    const plugin = newPlugin();
+    const host = await createHost(plugin, { taskQueue, connection, plugins: [plugin, slow] });
+    const running = host.run();
+    host.shutdown();
+    await running;
+    await connection.close();
+  });
+
+  it('fails when an extra worker fails', async () => {
+    const host = await createHost(newPlugin({ downloadQueue: '__temporal_reserved' }));
+    expect(String(await failureOf(host.run()))).toContain('__temporal_');
+    expect(host.getState()).toBe('STOPPED');
+  });
+
+  it('closes the service that it created, with its connections, and not one that it was given', async () => {
+    // Longer than the test, so that only closing ends the connection.
+    const headers = { 'keep-alive': 'timeout=600' };
+    const server = await startRawServer((asked) =>
+      replyJson(asked, { error: 'unknown' }, { status: 404, headers }),
+    );
+    const settings = { VIDEO_API_BASE_URL: server.url, VIDEO_API_KEY: 'sk-0123456789' };
+    const taskQueue = `host-${randomUUID()}`;
+    const host = await createHost(newPlugin({ env: settings, service: undefined }), { taskQueue });
+    const ofQueue = await createVideoClient({ client: env.temporal.client, taskQueue });
+    const failure = await host.runUntil(() => failureOf(ofQueue.execute({ taskId: 'nobody' })));
+    expect(failure).toMatchObject({ type: 'TaskUnknown' });
+    const { socket } = await server.nextRequest();
+    await closed(socket);
+    await server.close();
+
+    const ended: string[] = [];
+    const given: OpenedVideoService = { ...service, close: async () => void ended.push('given') };
+    const other = await createHost(newPlugin({ service: given }));
+    await other.runUntil(async () => undefined);
+    expect(ended).toEqual([]);
+  });
+});
+
+test('a worker of the package that cannot create one of its workers fails with that error, and closes its connection', async () => {
+  const close = jest.spyOn(NativeConnection.prototype, 'close');
+  const create = (options: VideoWorkerOptions) =>
+    createVideoWorker({
+      env: { TEMPORAL_ADDRESS: env.temporal.address, VIDEOGEN_STORAGE: env.storageFolder },
+      service,
+      taskQueue: randomUUID(),
+      worker: { workflowBundle: quickWorkflows().workflowBundle },
+      ...options,
+    });
+  expect(String(await failureOf(create({ taskQueue: '__temporal_jobs' })))).toContain('__temporal_jobs');
+  expect(close).toHaveBeenCalledTimes(1);
+  const worker = await create({ downloadQueue: '__temporal_downloads' });
+  expect(String(await failureOf(worker.run()))).toContain('__temporal_downloads');
+  expect(close).toHaveBeenCalledTimes(2);
+  close.mockRestore();
 });
 
 /** How many answers are lost after the job was started. Temporal then retries the operation. */
@@ -122,7 +257,7 @@ const call = async (type: string, given: NexusJobInput | NexusDecision | string)
 
 const submits = () => env.emulator.calls.filter(({ call }) => call === 'submit').length;
 
-describe('a workflow in another namespace', () => {
+describe('a workflow in another namespace, by Nexus,', () => {
   it('joins a job by its name, while it runs and after, and only one is paid for', async () => {
     const workflowId = `named-${randomUUID()}`;
     const input = { request: { prompt: 'a fox' }, polling, workflowId };
