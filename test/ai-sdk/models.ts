@@ -35,7 +35,7 @@ export function useModelServer(): void {
     server.requests.length = 0;
     answerWith((request) => replyJson(request, {}));
   });
-  afterEach(closeServices);
+  afterEach(() => Promise.all(open.splice(0).map((service) => service.close())));
   afterAll(() => server.close());
 }
 
@@ -82,9 +82,9 @@ export function keepOpen(service: OpenedVideoService): OpenedVideoService {
   return service;
 }
 
-export async function closeServices(): Promise<void> {
-  await Promise.all(open.splice(0).map((service) => service.close()));
-}
+export const throwing = (error: unknown) => () => {
+  throw error;
+};
 
 /** The fault of a call that fails, without its advice. */
 export async function faultOf(call: Promise<unknown>): Promise<{ kind: FaultKind } & FaultFacts> {

@@ -1,9 +1,12 @@
+import fc from 'fast-check';
 import { aiSdkService } from '../../src/ai-sdk';
-import type { AiSdkFetch, AiSdkVideoModel } from '../../src/ai-sdk/video-model-types';
+import type { AiSdkFetch, AiSdkVideoModel, JsonValue } from '../../src/ai-sdk/video-model-types';
+import { isTaskId } from '../../src/contract/input-rules';
 import { sdkError } from '../activities/emulator-model';
-import { closed, replyJson } from '../service/raw-server';
+import { closed, replyJson, startRawServer } from '../service/raw-server';
 import {
   answerWith,
+  askedFor,
   FOX,
   faultOf,
   KEY,
@@ -13,15 +16,87 @@ import {
   SECRET,
   type Sending,
   serviceOf,
+  throwing,
   useModelServer,
 } from './models';
 
 useModelServer();
 
 const posts = () => modelServer().requests.filter(({ line }) => line.startsWith('POST')).length;
-const throwing = (error: unknown) => () => {
-  throw error;
-};
+
+test('a model is asked for one video, with the key of the job in the header of the profile', async () => {
+  const { abortSignal, ...asked } = await askedFor({ ...FOX, duration: 5, seed: 7 });
+  expect(asked).toEqual({
+    prompt: 'A red fox',
+    n: 1,
+    duration: 5,
+    seed: 7,
+    providerOptions: {},
+    headers: { 'Idempotency-Key': 'key-of-the-job' },
+  });
+  expect(abortSignal?.aborted).toBe(false);
+  const other = await askedFor(FOX, { profile: { idempotencyHeader: 'X-Request-Id' } });
+  expect(other.headers).toEqual({ 'X-Request-Id': 'key-of-the-job' });
+  const none = await askedFor(FOX, { profile: { idempotencyHeader: null } });
+  expect(none.headers).toBeUndefined();
+});
+
+// The sizes themselves are in client/video-size.test.ts. To fal sizes mean nothing, and to Alibaba others.
+test.each([
+  ['test.video', { resolution: '720p', aspect_ratio: '9:16' }, '720x1280', {}],
+  ['test.video', { resolution: '1080p' }, '1920x1080', {}],
+  ['test.video', {}, undefined, {}],
+  ['fal.video', { resolution: '720p', aspect_ratio: '9:16' }, undefined, { fal: { resolution: '720p' } }],
+  ['alibaba.video', { resolution: '720p', aspect_ratio: '4:3' }, '1088x832', {}],
+  ['alibaba.video', { resolution: '720p', aspect_ratio: '21:9' }, '1680x720', {}],
+] as const)(
+  'models of %s get %j as the size %s and the options %j',
+  async (provider, fields, size, options) => {
+    const { resolution, aspectRatio, providerOptions } = await askedFor({ ...FOX, ...fields }, { provider });
+    const ratio = 'aspect_ratio' in fields ? fields.aspect_ratio : undefined;
+    expect([resolution, aspectRatio, providerOptions]).toEqual([size, ratio, options]);
+  },
+);
+
+test('further fields and constants become options of the provider', async () => {
+  const request = { ...FOX, negative_prompt: 'blur', loras: [{ path: 'a', scale: 0.5 }] };
+  const { providerOptions } = await askedFor(request, {
+    provider: 'replicate.video',
+    profile: { requestFields: ['negative_prompt', 'loras'] },
+    providerOptions: { replicate: { go_fast: true }, other: { a: 1 } },
+  });
+  expect(providerOptions).toEqual({
+    replicate: { go_fast: true, negative_prompt: 'blur', loras: [{ path: 'a', scale: 0.5 }] },
+    other: { a: 1 },
+  });
+});
+
+test('a link to an image stays a link, and a data URL becomes its bytes', async () => {
+  const link = await askedFor({ ...FOX, image_url: 'https://example.com/fox.png' });
+  expect(link.image).toEqual({ type: 'url', url: 'https://example.com/fox.png' });
+  const data = await askedFor({ ...FOX, image_url: 'data:image/png;base64,iVBORw0K' });
+  expect(data.image).toEqual({ type: 'file', mediaType: 'image/png', data: 'iVBORw0K' });
+});
+
+test('a model that takes bytes alone is asked for nothing while the image cannot be fetched', async () => {
+  const host = await startRawServer((request) => replyJson(request, {}, { status: 503 }));
+  const submits: unknown[] = [];
+  const parts = { provider: 'google.generative-ai', start: (options: unknown) => submits.push(options) };
+  const request = { ...FOX, image_url: `${host.url}/fox.png?signature=secret-of-the-link` };
+  const later = await faultOf(serviceOf(parts, { downloadAllow: ['127.0.0.1'] }).start(request, KEY));
+  expect(later).toMatchObject({
+    kind: 'not-sent',
+    message: expect.stringMatching(/^the image .* could not be fetched/),
+  });
+  const never = await faultOf(serviceOf(parts).start(request, KEY));
+  expect(never).toMatchObject({
+    kind: 'refused',
+    message: expect.stringContaining('VIDEOGEN_DOWNLOAD_ALLOW'),
+  });
+  expect(JSON.stringify([later, never])).not.toContain('secret-of-the-link');
+  expect(submits).toEqual([]);
+  await host.close();
+});
 
 test.each<[string, unknown, object]>([
   ['a key that is missing', sdkError('no', 'AI_LoadAPIKeyError'), { kind: 'not-sent', message: 'no' }],
@@ -54,7 +129,6 @@ describe('what fails before the model is asked has sent nothing', () => {
 
   test.each<[string, unknown, RegExp]>([
     ['nothing', undefined, /is not a video model of the AI SDK/],
-    ['a model without a name', { doStart: start, doStatus: start }, /is not a video model of the AI SDK/],
     [
       'a model that only generates',
       { provider: 'fal.video', modelId: 'veo3', doGenerate: start },
@@ -244,4 +318,65 @@ test('a service is named by its provider and model', async () => {
   const service = serviceOf({ provider: 'fal.video' });
   await service.status('task-1');
   expect(service.address).toBe('ai-sdk://fal.video/a/model');
+});
+
+/** What a poll gets for an operation that a submit brought. */
+async function roundTrip(operation: unknown): Promise<{ taskId: string; polled: unknown }> {
+  let polled: unknown;
+  const status = (asked: unknown) => {
+    polled = asked;
+    return { status: 'pending' };
+  };
+  const service = serviceOf({ start: () => ({ operation }), status });
+  const { taskId } = await service.start(FOX, KEY);
+  await service.status(taskId);
+  return { taskId, polled };
+}
+
+test.each<[JsonValue, string]>([
+  ['cgt-2026', 'cgt-2026'],
+  [{ requestId: 'r-1' }, '{"requestId":"r-1"}'],
+  [['a', 1], '["a",1]'],
+  ['{"a":1}', '"{\\"a\\":1}"'],
+])('the operation %j is the task %s', async (operation, taskId) => {
+  expect(await roundTrip(operation)).toEqual({ taskId, polled: operation });
+});
+
+test('any object or text comes back as it was, behind a task id that keeps the rule', async () => {
+  const operations = fc
+    .oneof(fc.string(), fc.object({ maxDepth: 2 }).map(asJson))
+    .filter((value) => value !== '' && JSON.stringify(value).length < 300);
+  await fc.assert(
+    fc.asyncProperty(operations, async (operation) => {
+      const { taskId, polled } = await roundTrip(operation);
+      expect(isTaskId(taskId)).toBe(true);
+      expect(polled).toEqual(operation);
+    }),
+    { numRuns: 40 },
+  );
+});
+
+const asJson = (value: unknown): JsonValue =>
+  JSON.parse(JSON.stringify(value, (_, part) => (typeof part === 'bigint' ? String(part) : part)));
+
+test.each<[string, unknown, RegExp]>([
+  [
+    'of more bytes than a task id may have',
+    { token: 'x'.repeat(1_000) },
+    /has 1012 bytes, too many for a task id/,
+  ],
+  ['that is missing', undefined, /no operation/],
+  ['that is empty', '', /no operation/],
+  ['with a key in it', { url: `https://a.example/?key=${SECRET}` }, /contains a key/],
+])('an operation %s is an answer that cannot be read: a task may exist', async (_, operation, message) => {
+  const service = keepOpen(
+    aiSdkService(({ fetch, hide }) => {
+      hide(SECRET);
+      return modelOf({ start: () => ({ operation }) }, fetch);
+    }),
+  );
+  expect(await faultOf(service.start(FOX, KEY))).toEqual({
+    kind: 'unreadable',
+    message: expect.stringMatching(message),
+  });
 });

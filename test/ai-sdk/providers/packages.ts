@@ -4,50 +4,46 @@ import * as googlePackage from '@ai-sdk/google';
 import * as vertexPackage from '@ai-sdk/google-vertex';
 import * as replicatePackage from '@ai-sdk/replicate';
 import * as xaiPackage from '@ai-sdk/xai';
+import { aiSdkService } from '../../../src/ai-sdk';
 import type { AiSdkModelSource } from '../../../src/ai-sdk/video-model-types';
 import type { VideoRequest } from '../../../src/contract/request';
-import { FAL_QUEUE, type ImitatedService } from './servers';
+import type { OpenedVideoService } from '../../../src/service';
+import type { EmulatorOptions } from '../../../src/testing';
+import { FAL_QUEUE, type ImitatedService, OPERATION, startImitatedService } from './servers';
 import { PROVIDERS, type ProviderName } from './what-runs';
 
-/** A package of the AI SDK, unmodified, and the service that it calls here. */
-export interface Provider {
+/** A package of the AI SDK, unmodified. */
+interface Package {
   /** What the package says of itself. */
   version: string;
   /** A model that calls the imitated service, by the options that everybody has. */
-  modelAt(service: Pick<ImitatedService, 'apiKey' | 'baseUrl' | 'origin'>): AiSdkModelSource;
+  modelAt(service: Pick<ImitatedService, 'apiKey' | 'baseUrl' | 'url'>): AiSdkModelSource;
   /** What jobs ask for, besides a prompt. */
   asked: Omit<VideoRequest, 'prompt'>;
-  /** What arrives of it. */
-  arrives: Omit<VideoRequest, 'prompt'>;
-  /** What the package says that its model does not support. */
-  warnings: RegExp[];
+  /** The field of it that the package does not support. */
+  unsupported?: keyof VideoRequest;
+  /** It takes the bytes of an image alone. */
+  takesImageBytes?: true;
 }
 
 const FIVE_SECONDS = { resolution: '720p', aspect_ratio: '16:9', duration: 5, seed: 7 } as const;
 /** Veo makes videos of 4, 6 or 8 seconds. */
 const SIX_SECONDS = { ...FIVE_SECONDS, duration: 6 } as const;
-const { seed: _, ...WITHOUT_SEED } = FIVE_SECONDS;
 
-/** The package has the address of its service built in, so only the `fetch` around ours knows where it calls here. */
-export const originsOf = (name: ProviderName, { origin }: Pick<ImitatedService, 'origin'>): string[] =>
-  name === 'fal' ? [origin] : [];
-
-export const PACKAGES: Record<ProviderName, Provider> = {
+export const PACKAGES: Record<ProviderName, Package> = {
   fal: {
     version: falPackage.VERSION,
     // Its `baseURL` is for images: the address of the queue is built in.
     modelAt:
-      ({ apiKey, origin }) =>
+      ({ apiKey, url }) =>
       ({ fetch }) =>
         falPackage
           .createFal({
             apiKey,
-            fetch: (input, init) => fetch(String(input).replace(FAL_QUEUE, origin), init),
+            fetch: (input, init) => fetch(String(input).replace(FAL_QUEUE, url), init),
           })
           .video(PROVIDERS.fal.model),
     asked: SIX_SECONDS,
-    arrives: SIX_SECONDS,
-    warnings: [],
   },
   replicate: {
     version: replicatePackage.VERSION,
@@ -56,8 +52,6 @@ export const PACKAGES: Record<ProviderName, Provider> = {
       ({ fetch }) =>
         replicatePackage.createReplicate({ apiToken, baseURL, fetch }).video(PROVIDERS.replicate.model),
     asked: FIVE_SECONDS,
-    arrives: FIVE_SECONDS,
-    warnings: [],
   },
   google: {
     version: googlePackage.VERSION,
@@ -66,8 +60,7 @@ export const PACKAGES: Record<ProviderName, Provider> = {
       ({ fetch }) =>
         googlePackage.createGoogle({ apiKey, baseURL, fetch }).video(PROVIDERS.google.model),
     asked: SIX_SECONDS,
-    arrives: SIX_SECONDS,
-    warnings: [],
+    takesImageBytes: true,
   },
   xai: {
     version: xaiPackage.VERSION,
@@ -76,8 +69,7 @@ export const PACKAGES: Record<ProviderName, Provider> = {
       ({ fetch }) =>
         xaiPackage.createXai({ apiKey, baseURL, fetch }).video(PROVIDERS.xai.model),
     asked: FIVE_SECONDS,
-    arrives: WITHOUT_SEED,
-    warnings: [/seed/],
+    unsupported: 'seed',
   },
   alibaba: {
     version: alibabaPackage.VERSION,
@@ -86,24 +78,64 @@ export const PACKAGES: Record<ProviderName, Provider> = {
       ({ fetch }) =>
         alibabaPackage.createAlibaba({ apiKey, videoBaseURL, fetch }).video(PROVIDERS.alibaba.model),
     asked: FIVE_SECONDS,
-    arrives: FIVE_SECONDS,
-    warnings: [],
   },
   'google-vertex': {
     version: vertexPackage.VERSION,
     modelAt:
       ({ apiKey, baseUrl: baseURL }) =>
       ({ fetch }) =>
-        vertexPackage.createGoogleVertex({ apiKey, baseURL, fetch }).video(PROVIDERS['google-vertex'].model),
+        vertexPackage
+          .createGoogleVertex({
+            apiKey,
+            baseURL,
+            fetch: (input, init) => fetch(withOperation(String(input), init?.body), init),
+          })
+          .video(PROVIDERS['google-vertex'].model),
     asked: SIX_SECONDS,
-    arrives: SIX_SECONDS,
-    warnings: [],
+    takesImageBytes: true,
   },
 };
 
-/** The task id of a job whose task has this id at the service, as the page says. */
-export const taskIdOf = (
-  name: ProviderName,
-  id: string,
-  { origin }: Pick<ImitatedService, 'origin'>,
-): string => PROVIDERS[name].taskId.replace('ID', id).replace('https://api.replicate.com', origin);
+/** The emulator finds the task of a poll by its address. */
+function withOperation(address: string, body: unknown): string {
+  const { operationName }: { operationName?: string } = JSON.parse(String(body));
+  if (operationName === undefined) return address;
+  return `${address}?${new URLSearchParams({ [OPERATION]: operationName })}`;
+}
+
+/** A package, and the service that it calls. */
+export interface StartedProvider extends Package {
+  name: ProviderName;
+  imitated: ImitatedService;
+  service: OpenedVideoService;
+  /** Replaces the key of the next calls. */
+  useKey(apiKey: string): void;
+  /** The task id of a job whose task has this id at the service, as the page says. */
+  taskIdOf(id: string): string;
+  close(): Promise<void>;
+}
+
+export async function startProvider(name: ProviderName, options?: EmulatorOptions): Promise<StartedProvider> {
+  const imitated = await startImitatedService(name, options);
+  let { apiKey } = imitated;
+  const service = aiSdkService((given) => PACKAGES[name].modelAt({ ...imitated, apiKey })(given), {
+    downloadAllow: ['127.0.0.1'],
+    // The address is built into the package, so only the `fetch` around ours knows where it calls here.
+    origins: name === 'fal' ? [imitated.url] : [],
+  });
+  return {
+    ...PACKAGES[name],
+    name,
+    imitated,
+    service,
+    useKey: (given) => {
+      apiKey = given;
+    },
+    taskIdOf: (id) =>
+      PROVIDERS[name].taskId.replace('ID', id).replace('https://api.replicate.com', imitated.url),
+    close: async () => {
+      await service.close();
+      await imitated.close();
+    },
+  };
+}

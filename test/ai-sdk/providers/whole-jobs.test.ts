@@ -1,236 +1,222 @@
-import { createHash } from 'node:crypto';
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { readdir, readFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { aiSdkService } from '../../../src/ai-sdk';
 import { createVideoClient, type VideoClient } from '../../../src/client/video-client';
 import type { VideoJob } from '../../../src/client/video-job';
 import type { JobResult } from '../../../src/contract/job';
-import { RateLimiter } from '../../../src/service';
-import { createFileStorage } from '../../../src/storage';
+import type { Faults } from '../../../src/testing';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../../src/testing';
+import { type RawServer, startRawServer } from '../../service/raw-server';
+import { ChildProcesses } from '../../support/child-processes';
+import { blocksOf, readPage } from '../../support/docs-page';
 import { expectRow } from '../../support/expect-row';
 import { historyOf } from '../../support/history';
+import { dataUrl, PNG, sha256Of } from '../../support/images';
 import { captureLogs, type LogLine } from '../../support/logs';
-import { atLength } from '../../support/nightly';
-import { failureOf, untilProgress } from '../../support/world';
-import { onWorker } from '../../support/world-workers';
-import { originsOf, PACKAGES, type Provider, taskIdOf } from './packages';
-import {
-  IMITATIONS,
-  type ImitatedFaults,
-  type ImitatedService,
-  type Imitation,
-  stagesOf,
-  startImitatedService,
-} from './servers';
+import { atLength, testAtNight } from '../../support/nightly';
+import { failureOf, keepRunning, quickWorkflows, untilProgress } from '../../support/world';
+import { type StartedProvider, startProvider } from './packages';
 import {
   PROVIDER_NAMES,
+  PROVIDERS,
   type ProviderName,
+  packageOf,
   RUN_IN_FULL,
   type ScenarioName,
   scenariosOf,
   versionOf,
 } from './what-runs';
 
+const ROOT = join(__dirname, '../../..');
+
 let env: VideoTestEnvironment;
 let logs: LogLine[];
+let images: RawServer;
+let videos: VideoClient;
+let stopWorker: () => Promise<void>;
+const providers = new Map<ProviderName, StartedProvider>();
+
 beforeAll(async () => {
   logs = captureLogs();
   env = await createVideoTestEnvironment();
+  const options = { clock: () => env.temporal.currentTimeMs(), jobTimeMs: 20_000 };
+  for (const name of PROVIDER_NAMES) providers.set(name, await startProvider(name, options));
+  const head = `HTTP/1.1 200 OK\r\ncontent-type: image/png\r\ncontent-length: ${PNG.length}\r\n\r\n`;
+  images = await startRawServer(({ socket }) => socket.end(Buffer.concat([Buffer.from(head), PNG])));
+  const services = [...providers.values()].map(({ name, service }) => [name, service]);
+  const taskQueue = 'providers';
+  const worker = await env.createWorker({
+    taskQueue,
+    services: Object.fromEntries(services),
+    worker: quickWorkflows(),
+  });
+  stopWorker = keepRunning(worker);
+  videos = await createVideoClient({ client: env.temporal.client, taskQueue });
 });
-afterAll(() => env.teardown());
+afterAll(async () => {
+  await stopWorker();
+  await Promise.all([...providers.values()].map((provider) => provider.close()));
+  await images.close();
+  await env.teardown();
+});
 
-/** A provider's package, the service that it calls, and a worker with both. */
-interface ProviderWorld {
-  name: ProviderName;
-  folder: string;
-  provider: Provider;
-  imitation: Imitation;
-  service: ImitatedService;
-  videos: VideoClient;
+function providerOf(name: ProviderName): StartedProvider {
+  const provider = providers.get(name);
+  if (provider === undefined) throw new Error(`${name} is not started`);
+  return provider;
 }
 
-async function atProvider(name: ProviderName, work: (world: ProviderWorld) => Promise<void>): Promise<void> {
-  const provider = PACKAGES[name];
-  const imitation = IMITATIONS[name];
-  const service = await startImitatedService(imitation, {
-    clock: () => env.temporal.currentTimeMs(),
-  });
-  const model = aiSdkService(provider.modelAt(service), {
-    downloadAllow: ['127.0.0.1'],
-    origins: originsOf(name, service),
-  });
-  const folder = await mkdtemp(join(tmpdir(), 'videogen-ai-sdk-'));
-  const tools = { service: model, storage: createFileStorage(folder), rateLimiter: new RateLimiter() };
-  try {
-    await onWorker(env, tools, {}, async (taskQueue) => {
-      const videos = await createVideoClient({ client: env.temporal.client, taskQueue });
-      await work({ name, provider, imitation, service, videos, folder });
-    });
-  } finally {
-    await model.close();
-    await service.close();
-    await rm(folder, { recursive: true, force: true });
-  }
-}
-
-/** A job of one scenario, before and after its task is ready. */
-interface Running {
+/** A job at the service of a package. Its prompt is its own. */
+interface Running extends StartedProvider {
   prompt: string;
   job: VideoJob;
-  world: ProviderWorld;
 }
 
-interface Scenario {
-  /** Faults that its calls meet. */
-  faults?(imitation: Imitation): { [Call in keyof ImitatedFaults]?: ImitatedFaults[Call][] };
-  /** What somebody does before time goes on. */
-  act?(running: Running): Promise<void>;
-  expectEnd(running: Running): Promise<void>;
+const tasksOf = ({ imitated, prompt }: Running) =>
+  imitated.generations().filter(({ request }) => request.prompt === prompt);
+
+const submitsOf = ({ imitated, prompt }: Running) =>
+  imitated.calls.filter(({ call, body }) => call === 'submit' && JSON.stringify(body).includes(prompt));
+
+/** The id of the last task of a job. */
+function taskIdIn(running: Running): string {
+  const task = tasksOf(running).at(-1);
+  if (task === undefined) throw new Error('the submit made no task');
+  return running.taskIdOf(running.imitated.idOf(task));
 }
 
-const sha256 = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex');
-
-const submitsOf = ({ world, prompt }: Running) =>
-  world.service.calls(prompt).filter(({ call }) => call === 'submit');
-
-/** The job has stored what the service made for this task, byte for byte, and says so. */
+/** The job has stored what the service made for its last task, byte for byte, and says so. */
 async function expectVideo(running: Running, tasks = 1): Promise<JobResult> {
-  const { job, prompt, world } = running;
+  const { job, imitated, asked } = running;
   const result = await job.result();
-  const all = world.service.tasks(prompt);
+  const all = tasksOf(running);
   expect(all).toHaveLength(tasks);
-  const task = all.at(-1);
-  if (task === undefined) throw new Error('there is no task');
-  const made = await world.service.video(task);
+  const made = await imitated.video(all.at(-1)?.taskId ?? '');
   const stored = await readFile(fileURLToPath(result.video.uri));
   expect(stored.equals(made)).toBe(true);
+  expect(result.taskId).toBe(taskIdIn(running));
   expect(result.video).toMatchObject({
     bytes: made.length,
-    sha256: sha256(made),
+    sha256: sha256Of(made),
     contentType: 'video/mp4',
     width: 1280,
     height: 720,
-    durationSeconds: world.provider.asked.duration,
+    durationSeconds: asked.duration,
   });
-  expect(result.taskId).toBe(taskIdOf(world.name, world.service.idOf(task), world.service));
   return result;
 }
 
-/** The answer to the submit is lost, and the job waits for somebody to decide. */
-async function untilHeld({ job }: Running): Promise<void> {
-  await untilProgress(job, ({ phase }) => phase === 'needs-decision');
+/** Waits until the job asks what became of the only POST. */
+async function untilHeld(running: Running): Promise<void> {
+  await untilProgress(running.job, ({ phase }) => phase === 'needs-decision');
+  expect(submitsOf(running)).toHaveLength(1);
 }
 
 const FAILS = { kind: 'failed-task', code: '13', message: 'The model could not finish the video.' } as const;
 
+interface Scenario {
+  /** What the submits of the job meet. */
+  faults?(provider: StartedProvider): Faults['submit'][];
+  run(running: Running): Promise<void>;
+}
+
 const SCENARIOS: Record<ScenarioName, Scenario> = {
   success: {
-    async expectEnd(running) {
+    async run(running) {
       const { warnings, polls } = await expectVideo(running);
-      const { service, provider } = running.world;
-      expect(service.tasks(running.prompt)[0]?.request).toEqual({
-        prompt: running.prompt,
-        ...provider.arrives,
-      });
+      const { prompt, asked, unsupported, takesImageBytes } = running;
+      const image_url = takesImageBytes ? dataUrl(PNG) : images.url;
+      const arrived = Object.entries({ prompt, ...asked, image_url }).filter(
+        ([field]) => field !== unsupported,
+      );
+      expect(tasksOf(running).map(({ request }) => request)).toEqual([Object.fromEntries(arrived)]);
       expect(submitsOf(running)).toHaveLength(1);
       expect(polls).toBeGreaterThan(0);
-      for (const warning of provider.warnings)
-        expect(warnings).toContainEqual(expect.stringMatching(warning));
-      expect(warnings).toHaveLength(provider.warnings.length);
+      expect(warnings).toEqual(unsupported ? [expect.stringContaining(unsupported)] : []);
     },
   },
   failure: {
-    faults: () => ({ submit: [FAILS] }),
-    async expectEnd({ job, prompt, world: { service, name } }) {
-      const failure = await failureOf(job.result());
-      const [task] = service.tasks(prompt);
-      expectRow(failure, 'GenerationFailed', task && taskIdOf(name, service.idOf(task), service));
+    faults: () => [FAILS],
+    async run(running) {
+      const failure = await failureOf(running.job.result());
+      expectRow(failure, 'GenerationFailed', taskIdIn(running));
       expect(String(failure)).toContain(FAILS.message);
     },
   },
   refusal: {
-    faults: (imitation) => ({
-      submit: [{ kind: 'refused-content', stage: stagesOf(imitation)[0] ?? 'prompt' }],
-    }),
-    async expectEnd({ job, prompt, world: { service, name } }) {
-      const failure = await failureOf(job.result());
-      const [task] = service.tasks(prompt);
-      expect(failure).toMatchObject({
-        type: 'ContentRefused',
-        taskId: task && taskIdOf(name, service.idOf(task), service),
-      });
+    faults: ({ imitated: { refuses } }) => [{ kind: 'refused-content', stage: refuses[0] ?? 'prompt' }],
+    async run(running) {
+      const failure = await failureOf(running.job.result());
+      const taskId = tasksOf(running).length === 0 ? undefined : taskIdIn(running);
+      expect(failure).toMatchObject({ type: 'ContentRefused', taskId });
     },
   },
   'rate limit': {
-    faults: () => ({ submit: [{ kind: 'rate-limited', retryAfter: 2 }] }),
-    async expectEnd(running) {
+    faults: () => [{ kind: 'rate-limited', retryAfter: 2 }],
+    async run(running) {
       await expectVideo(running);
-      expect(submitsOf(running).map(({ status }) => status)[0]).toBe(429);
-      expect(submitsOf(running)).toHaveLength(2);
+      expect(submitsOf(running)).toMatchObject([{ status: 429 }, { authorized: true }]);
     },
   },
   adopted: {
-    faults: () => ({ submit: [{ kind: 'reset' }] }),
-    async act(running) {
+    faults: () => [{ kind: 'reset' }],
+    async run(running) {
       await untilHeld(running);
-      const { job, prompt, world } = running;
-      expect(submitsOf(running)).toHaveLength(1);
-      const [task] = world.service.tasks(prompt);
-      if (task === undefined) throw new Error('the submit made no task');
-      const taskId = taskIdOf(world.name, world.service.idOf(task), world.service);
-      await job.decideSubmit({ decision: 'adopt', taskId });
-    },
-    async expectEnd(running) {
+      await running.job.decideSubmit({ decision: 'adopt', taskId: taskIdIn(running) });
       await expectVideo(running);
       expect(submitsOf(running)).toHaveLength(1);
     },
   },
   resubmitted: {
-    faults: () => ({ submit: [{ kind: 'cut-body' }] }),
-    async act(running) {
+    faults: () => [{ kind: 'cut-body' }],
+    async run(running) {
       await untilHeld(running);
-      expect(submitsOf(running)).toHaveLength(1);
       await running.job.decideSubmit({ decision: 'resubmit' });
-    },
-    async expectEnd(running) {
       await expectVideo(running, 2);
       expect(submitsOf(running)).toHaveLength(2);
     },
   },
   'expired link': {
-    faults: () => ({ download: [{ kind: 'expired' }] }),
-    async expectEnd(running) {
+    async run(running) {
+      const { imitated } = running;
+      const message = 'the link has expired';
+      imitated.next('download', { kind: 'refused', status: imitated.expiredStatus, message });
+      const before = imitated.calls.length;
       await expectVideo(running);
-      const { service, imitation } = running.world;
-      const downloads = service.calls(running.prompt).filter(({ call }) => call === 'download');
-      expect(downloads.map(({ status }) => status)).toEqual([imitation.expiredLink.status, 200]);
-      expect(new Set(downloads.map(({ path }) => path)).size).toBe(2);
+      const calls = imitated.calls.slice(before);
+      const first = calls.findIndex(({ call }) => call === 'download');
+      // It polls for another link.
+      expect(calls.slice(first)).toMatchObject([
+        { call: 'download', status: imitated.expiredStatus },
+        { call: 'status' },
+        { call: 'download', status: 200 },
+      ]);
     },
   },
 };
 
 test.each(PROVIDER_NAMES)('@ai-sdk/%s is the version that the page names, unmodified', (name) => {
-  expect(PACKAGES[name].version).toBe(versionOf(name));
+  expect(providerOf(name).version).toBe(versionOf(name));
 });
 
-/** Neither the key nor a link to a video is in a history, a record, a log or another file beside the videos. */
-async function expectNoSecrets(running: Running[], { service, folder }: ProviderWorld): Promise<void> {
+/** Neither the key nor a link to a video is in a history, a record, a log or another file next to the videos. */
+async function expectNoSecrets(jobs: VideoJob[], { imitated }: StartedProvider): Promise<void> {
   const histories = await Promise.all(
-    running.map(({ job }) => historyOf(env.temporal.client, job.workflowId)),
+    jobs.map(({ workflowId }) => historyOf(env.temporal.client, workflowId)),
   );
-  const files = (await readdir(folder, { recursive: true, withFileTypes: true })).filter(
-    (file) => file.isFile() && !file.name.endsWith('.mp4'),
-  );
+  const entries = await readdir(env.storageFolder, { recursive: true, withFileTypes: true });
+  const files = entries.filter((file) => file.isFile() && !file.name.endsWith('.mp4'));
   const texts = await Promise.all(
     files.map(({ parentPath, name }) => readFile(join(parentPath, name), 'utf8')),
   );
   const everything = [readable(histories), readable(logs), ...texts].join('\n');
   expect(everything).toContain('A red fox');
-  expect(service.links().length).toBeGreaterThan(0);
-  for (const secret of [service.apiKey, ...service.links()]) expect(everything).not.toContain(secret);
+  for (const secret of [imitated.apiKey, imitated.linkSignature]) expect(everything).not.toContain(secret);
+  // The server of a link is often another company's.
+  const downloads = imitated.calls.filter(({ call }) => call === 'download');
+  expect(downloads.filter(({ authorized }) => authorized)).toEqual([]);
 }
 
 /** As JSON, with payloads as text. */
@@ -246,28 +232,149 @@ const ranHere = (name: ProviderName): ScenarioName[] =>
   name === RUN_IN_FULL ? scenariosOf(name) : atLength<ScenarioName[]>(['success'], scenariosOf(name));
 
 test.each(PROVIDER_NAMES)('@ai-sdk/%s runs whole jobs: each scenario ends as the page says', async (name) => {
-  await atProvider(name, async (world) => {
-    const { videos, service, provider } = world;
-    const running = await Promise.all(
-      ranHere(name).map(async (scenario) => {
-        const prompt = `A red fox: ${scenario}`;
-        const {
-          submit = [],
-          status = [],
-          download = [],
-        } = SCENARIOS[scenario].faults?.(world.imitation) ?? {};
-        service.next(prompt, 'submit', ...submit);
-        service.next(prompt, 'status', ...status);
-        service.next(prompt, 'download', ...download);
-        const job = await videos.start({ request: { prompt, ...provider.asked } });
-        return { scenario, prompt, job, world };
-      }),
-    );
-    // Before a result is awaited, which lets the time of the server jump.
-    await Promise.all(running.map((one) => SCENARIOS[one.scenario].act?.(one)));
-    for (const one of running) await SCENARIOS[one.scenario].expectEnd(one);
-    expect(service.scriptIsSpent()).toBe(true);
-    await expectNoSecrets(running, world);
-    expect(service.calls().filter(({ call }) => call === 'other')).toEqual([]);
+  const provider = providerOf(name);
+  const { imitated, asked } = provider;
+  const jobs: VideoJob[] = [];
+  for (const scenario of ranHere(name)) {
+    const { faults, run } = SCENARIOS[scenario];
+    const prompt = `A red fox: ${scenario}`;
+    imitated.next('submit', ...(faults?.(provider) ?? []));
+    const request = { prompt, ...asked, image_url: images.url };
+    const job = await videos.start({ request, service: name });
+    jobs.push(job);
+    await run({ ...provider, prompt, job });
+    expect(imitated.scriptIsSpent()).toBe(true);
+  }
+  await expectNoSecrets(jobs, provider);
+  expect(imitated.calls.filter(({ call }) => call === 'other')).toEqual([]);
+});
+
+describe('in a project in which this package and those of the providers are installed,', () => {
+  const processes = new ChildProcesses();
+  let folder: string;
+  beforeAll(() => {
+    folder = mkdtempSync(join(tmpdir(), 'videogen-ai-sdk-project-'));
+    const modules = join(folder, 'node_modules');
+    mkdirSync(modules);
+    symlinkSync(ROOT, join(modules, 'temporal-videogen'));
+    symlinkSync(join(ROOT, 'node_modules/@temporalio'), join(modules, '@temporalio'));
+    symlinkSync(join(ROOT, 'test/ai-sdk/node_modules/@ai-sdk'), join(modules, '@ai-sdk'));
   });
+  afterEach(() => processes.killAll());
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+  /** What a program prints, as JSON. */
+  async function printed(code: string, settings: Record<string, string> = {}): Promise<unknown> {
+    const file = join(folder, 'program.cjs');
+    writeFileSync(file, code);
+    const { ended, out, err } = processes.start([file], { cwd: folder, env: settings });
+    expect([await ended, err()]).toEqual([0, '']);
+    return JSON.parse(out());
+  }
+
+  const SUBMIT = "const { taskId } = await service.start({ prompt: 'A red fox' }, { idempotencyKey: 'k' });";
+
+  /** How many tasks the services have, in the order of their names. */
+  const countTasks = () => [...providers.values()].map(({ imitated }) => imitated.generations().length);
+
+  test('the service in the program of the page submits and polls with the package of fal', async () => {
+    const { url, apiKey } = providerOf('fal').imitated;
+    const [program = ''] = blocksOf(readPage('ai-sdk.md'), 'ts');
+    const [service = '', worker] = program.split(/^ {2}const worker = /m);
+    expect(worker).toContain('createVideoWorker');
+    // The address is all that is changed, and CommonJS is made of it.
+    const commonJs = service.replace(/^import (.*) from ('.*');$/gm, 'const $1 = require($2);');
+    const code = `${commonJs.replace("model: 'veo3',", `model: 'veo3', baseUrl: '${url}',`)}
+      ${SUBMIT}
+      const { task } = await service.status(taskId);
+      await service.close();
+      console.log(JSON.stringify({ taskId, state: task.state }));
+    }
+    main();`;
+    expect(await printed(code, { FAL_API_KEY: apiKey })).toEqual({
+      taskId: expect.stringContaining('"responseUrl":"https://queue.fal.run/'),
+      state: expect.stringMatching(/^(queued|running)$/),
+    });
+  });
+
+  test('every package is loaded by its name, and takes the key and the address that it is given', async () => {
+    const before = countTasks();
+    const asked = [...providers.values()].map(({ name, imitated: { apiKey, baseUrl } }) => ({
+      package: packageOf(name),
+      model: PROVIDERS[name].model,
+      baseUrl,
+      apiKey,
+    }));
+    const taskIds = await printed(`const { loadAiSdkService } = require('temporal-videogen/ai-sdk');
+      (async () => {
+        const taskIds = [];
+        for (const { apiKey, ...asked } of ${JSON.stringify(asked)}) {
+          const service = loadAiSdkService({ ...asked, apiKey: () => apiKey });
+          ${SUBMIT}
+          await service.close();
+          taskIds.push(taskId);
+        }
+        console.log(JSON.stringify(taskIds));
+      })();`);
+    const made = [...providers.values()].map(({ imitated, taskIdOf }) =>
+      imitated
+        .generations()
+        .slice(-1)
+        .map((task) => taskIdOf(imitated.idOf(task)))
+        .join(),
+    );
+    expect(taskIds).toEqual(made);
+    expect(countTasks()).toEqual(before.map((count) => count + 1));
+  });
+
+  testAtNight(
+    'a worker with a services file runs jobs at its entries of the AI SDK, by name and by default',
+    async () => {
+      const [fal, xai] = [await startProvider('fal'), await startProvider('xai')];
+      const entry = ({ name, imitated }: StartedProvider, key: object) => ({
+        aiSdk: { package: packageOf(name), model: PROVIDERS[name].model, baseUrl: imitated.baseUrl },
+        key,
+        downloadAllow: ['127.0.0.1'],
+      });
+      const file = join(folder, 'services.json');
+      writeFileSync(join(folder, 'xai.key'), xai.imitated.apiKey);
+      const services = { veo: entry(fal, { env: 'FAL_KEY' }), grok: entry(xai, { file: 'xai.key' }) };
+      writeFileSync(file, JSON.stringify({ services, default: 'veo' }));
+      // The time-skipping server would skip over timeouts while a process is still on its way to its queues.
+      const dev = await createVideoTestEnvironment({ server: 'dev' });
+      const taskQueue = 'of-the-file';
+      const worker = processes.start([join(ROOT, 'dist/src/cli/main.js'), 'worker'], {
+        cwd: folder,
+        env: {
+          TEMPORAL_ADDRESS: dev.temporal.address,
+          VIDEOGEN_SERVICES_FILE: file,
+          VIDEOGEN_TASK_QUEUE: taskQueue,
+          VIDEOGEN_STORAGE: join(folder, taskQueue),
+          FAL_KEY: fal.imitated.apiKey,
+        },
+      });
+      const died = worker.ended.then((code) =>
+        Promise.reject(new Error(`it ended with ${code}: ${worker.err()}`)),
+      );
+      const client = await createVideoClient({ client: dev.temporal.client, taskQueue });
+      for (const { asked, imitated, service } of [
+        { ...fal, service: undefined },
+        { ...xai, service: 'grok' },
+      ]) {
+        const request = { prompt: 'A red fox', ...asked };
+        const job = await client.start({ request, ...(service && { service }) });
+        const { video } = await Promise.race([job.result(), died]);
+        const [task, ...others] = imitated.generations();
+        expect(others).toEqual([]);
+        const made = await imitated.video(task?.taskId ?? '');
+        expect(made.equals(readFileSync(fileURLToPath(video.uri)))).toBe(true);
+      }
+      expect(worker.out() + worker.err()).not.toContain(xai.imitated.apiKey);
+      await processes.killAll();
+      await dev.teardown();
+      await fal.close();
+      await xai.close();
+    },
+    180_000,
+  );
 });

@@ -1,17 +1,7 @@
 import { z } from 'zod';
 import { ASPECT_RATIOS } from '../../../../src/contract/request';
-import type { TaskFailure } from '../../../../src/testing/task-store';
-import {
-  type DescribedTask,
-  EXPIRED_SIGNATURE,
-  type Imitation,
-  ids,
-  type Refusal,
-  type Reply,
-  type ServiceCall,
-  text,
-  understand,
-} from './imitation';
+import type { Dialect, DialectRoute, TaskFacts } from '../../../../src/testing/dialect';
+import { hexOf, type Imitation, readBy, text, uuidOf } from './words';
 
 const body = z.strictObject({
   instances: z
@@ -33,169 +23,107 @@ const body = z.strictObject({
 });
 
 /** The body of a submit is the same in both of Google's APIs. */
-const understandVeo: Imitation['understand'] = (call) =>
-  understand(body, call.body, ({ instances: [{ prompt = '', image } = {}], parameters }) => ({
-    prompt,
-    image_url: image && `data:${image.mimeType};base64,${image.bytesBase64Encoded}`,
-    resolution: parameters.resolution,
-    aspect_ratio: parameters.aspectRatio,
-    duration: parameters.durationSeconds,
-    seed: parameters.seed,
-  }));
+const read = readBy(body, ({ instances: [{ prompt = '', image } = {}], parameters }) => ({
+  prompt,
+  image_url: image && `data:${image.mimeType};base64,${image.bytesBase64Encoded}`,
+  resolution: parameters.resolution,
+  aspect_ratio: parameters.aspectRatio,
+  duration: parameters.durationSeconds,
+  seed: parameters.seed,
+}));
 
-const ERRORS: Record<Refusal['reason'], [code: number, status: string, message: string]> = {
-  'wrong-key': [400, 'INVALID_ARGUMENT', 'API key not valid. Please pass a valid API key.'],
-  'no-such-path': [404, 'NOT_FOUND', 'Requested entity was not found.'],
-  'no-such-task': [404, 'NOT_FOUND', 'Requested entity was not found.'],
-  'wrong-body': [400, 'INVALID_ARGUMENT', 'Request contains an invalid argument.'],
-  'rate-limited': [
-    429,
-    'RESOURCE_EXHAUSTED',
-    'You exceeded your current quota, please check your plan and billing details.',
-  ],
-  'server-error': [500, 'INTERNAL', 'An internal error has occurred. Please retry or report.'],
-};
+const keyIn: DialectRoute['keyIn'] = (headers) => headers['x-goog-api-key']?.toString();
 
-/** A refusal says in its details, too, when to come back. */
-function googleError({ reason, status, message, retryAfterSeconds }: Refusal): Reply {
-  const [code, word, usual] = ERRORS[reason];
-  const wait = retryAfterSeconds !== undefined && {
-    '@type': 'type.googleapis.com/google.rpc.RetryInfo',
-    retryDelay: `${retryAfterSeconds}s`,
-  };
-  return {
-    status: status ?? code,
-    body: {
-      error: {
-        code: status ?? code,
-        message: message ?? usual,
-        status: word,
-        ...(wait && { details: [wait] }),
-      },
-    },
-  };
-}
-
-/** The key comes in a header, and for downloads in the query, where the package puts it. */
-const googleKey = ({ headers, query }: ServiceCall) =>
-  headers['x-goog-api-key']?.toString() ?? query.get('key') ?? undefined;
-
-const VEO_POLICY: Imitation['policy'] = {
-  prompt: {
-    at: 'task',
-    failure: {
-      code: '3',
-      message:
-        "The prompt could not be submitted. This prompt contains sensitive words that violate Google's Responsible AI practices. Try rephrasing the prompt. If you think this was an error, send feedback. Support codes: 29310472",
-      refuses: 'prompt',
-    },
-  },
-  output: { at: 'task', failure: { code: '', message: 'Support codes: 58061214', refuses: 'output' } },
+/** What Google calls a refusal. */
+const STATUSES: Record<string, string> = {
+  unauthorized: 'INVALID_ARGUMENT',
+  invalid_request: 'INVALID_ARGUMENT',
+  not_found: 'NOT_FOUND',
+  rate_limited: 'RESOURCE_EXHAUSTED',
+  internal: 'INTERNAL',
 };
 
 /** A finished operation whose videos were all filtered: no error, and no video. */
-const filtered = ({ message }: TaskFailure) => ({
+const FILTERED = {
   raiMediaFilteredCount: 1,
   raiMediaFilteredReasons: [
-    `Veo could not generate videos because the output violates the usage guidelines. ${message}`,
+    'Veo could not generate videos because the output violates the usage guidelines. Support codes: 58061214',
   ],
-});
-
-type Succeeded = Extract<DescribedTask, { state: 'succeeded' }>;
-
-/** Where Google's two APIs word the end of an operation differently. */
-interface VeoResponses {
-  refused(error: TaskFailure): object;
-  succeeded(task: Succeeded): object;
-}
-
-const veoStatus =
-  ({ refused, succeeded }: VeoResponses): Imitation['status'] =>
-  (task) => {
-    const { id: name } = task;
-    switch (task.state) {
-      case 'queued':
-      case 'running':
-        return { status: 200, body: { name } };
-      case 'failed':
-        return {
-          status: 200,
-          body:
-            task.error.refuses === 'output'
-              ? { name, done: true, response: refused(task.error) }
-              : { name, done: true, error: { code: Number(task.error.code), message: task.error.message } },
-        };
-      case 'succeeded':
-        return { status: 200, body: { name, done: true, response: succeeded(task) } };
-    }
-  };
-
-/** The Gemini API: a long-running operation, whose video is a file that only the key opens. */
-export const google: Imitation = {
-  basePath: '/v1beta',
-  route: ({ method, path }) => {
-    const [, id] = /^\/v1beta\/(models\/[^/:]+\/operations\/[^/]+)$/.exec(path) ?? [];
-    if (method === 'GET' && id !== undefined) return { call: 'status', id };
-    const isSubmit = method === 'POST' && /^\/v1beta\/models\/[^/:]+:predictLongRunning$/.test(path);
-    return isSubmit ? { call: 'submit' } : undefined;
-  },
-  keyOf: googleKey,
-  understand: understandVeo,
-  idOf: (taskId) => `models/veo-3.1-generate-preview/operations/${ids.hexOf(taskId).slice(0, 12)}`,
-  accepted: ({ id }) => ({ status: 200, body: { name: id } }),
-  status: veoStatus({
-    refused: (error) => ({ generateVideoResponse: filtered(error) }),
-    succeeded: ({ videoUrl }) => ({
-      '@type': 'type.googleapis.com/google.ai.generativelanguage.v1beta.PredictLongRunningResponse',
-      generateVideoResponse: { generatedSamples: [{ video: { uri: videoUrl } }] },
-    }),
-  }),
-  refused: googleError,
-  policy: VEO_POLICY,
-  expiredLink: {
-    status: 403,
-    contentType: 'application/json',
-    body: JSON.stringify({
-      error: {
-        code: 403,
-        message: 'You do not have permission to access the File or it may not exist.',
-        status: 'PERMISSION_DENIED',
-      },
-    }),
-  },
-  linkPath: (token) => `/v1beta/files/${token}:download?alt=media`,
-  linkNeedsKey: true,
 };
 
-const poll = z.strictObject({ operationName: z.string() });
+/** Where Google's two APIs differ. */
+interface VeoApi extends Pick<Dialect, 'routes' | 'idOf'> {
+  filtered: object;
+  succeeded(videoUrl: string): object;
+}
 
-/** Vertex AI with an API key. A poll is a POST, and the video comes as bytes in its answer. */
-export const vertex: Imitation = {
-  basePath: '/v1/publishers/google',
-  route: ({ method, path, body }) => {
-    const [, verb] = /^\/v1\/publishers\/google\/models\/[^/:]+:([A-Za-z]+)$/.exec(path) ?? [];
-    if (method !== 'POST') return undefined;
-    if (verb === 'predictLongRunning') return { call: 'submit' };
-    const asked = poll.safeParse(body);
-    return verb === 'fetchPredictOperation' && asked.success
-      ? { call: 'status', id: asked.data.operationName }
-      : undefined;
+const veo = ({ filtered, succeeded, ...api }: VeoApi): Dialect => ({
+  ...api,
+  accepted: ({ id: name }) => ({ body: { name } }),
+  status: ({ id: name, error, videoUrl }: TaskFacts) => {
+    if (error?.refuses === 'output') return { body: { name, done: true, response: filtered } };
+    if (error) return { body: { name, done: true, error: { code: 13, message: error.message } } };
+    return { body: videoUrl === undefined ? { name } : { name, done: true, response: succeeded(videoUrl) } };
   },
-  keyOf: googleKey,
-  understand: understandVeo,
-  idOf: (taskId) =>
-    `projects/1234/locations/us-central1/publishers/google/models/veo-3.1-generate-001/operations/${ids.uuidOf(taskId)}`,
-  accepted: ({ id }) => ({ status: 200, body: { name: id } }),
-  status: veoStatus({
-    refused: filtered,
-    succeeded: ({ video }) => ({
-      '@type': 'type.googleapis.com/cloud.ai.large_models.vision.GenerateVideoResponse',
+  refused: ({ status: usual, code, message }) => {
+    const status = code === 'unauthorized' ? 400 : usual;
+    return { status, body: { error: { code: status, message, status: STATUSES[code] ?? 'UNKNOWN' } } };
+  },
+  refusedContent: () => ({
+    at: 'task',
+    code: '3',
+    message:
+      "The prompt could not be submitted. This prompt contains sensitive words that violate Google's Responsible AI practices. Try rephrasing the prompt. If you think this was an error, send feedback. Support codes: 29310472",
+  }),
+});
+
+/** The Gemini API: a long-running operation. The package puts the key into the link to its file. */
+export const google: Imitation = {
+  dialect: veo({
+    routes: [
+      { method: 'GET', path: /^\/v1beta\/(models\/[^/:]+\/operations\/[^/]+)$/, call: 'status', keyIn },
+      { method: 'POST', path: /^\/v1beta\/models\/[^/:]+:predictLongRunning$/, call: 'submit', keyIn, read },
+    ],
+    idOf: (taskId) => `models/veo-3.1-generate-preview/operations/${hexOf(taskId).slice(0, 12)}`,
+    filtered: { generateVideoResponse: FILTERED },
+    succeeded: (uri) => ({ generateVideoResponse: { generatedSamples: [{ video: { uri } }] } }),
+  }),
+  basePath: '/v1beta',
+  refuses: ['prompt', 'output'],
+  expiredStatus: 403,
+};
+
+/** The query parameter with the operation of a poll: the emulator reads ids in addresses, and Vertex AI in the body. */
+export const OPERATION = 'operation';
+
+/** Vertex AI with an API key. A poll is a POST, and the video comes as bytes in its answer: each task has this one. */
+export const vertex = (video: Buffer): Imitation => ({
+  dialect: veo({
+    routes: [
+      {
+        method: 'POST',
+        path: /^\/v1\/publishers\/google\/models\/[^/:]+:fetchPredictOperation$/,
+        call: 'status',
+        idIn: OPERATION,
+        keyIn,
+      },
+      {
+        method: 'POST',
+        path: /^\/v1\/publishers\/google\/models\/[^/:]+:predictLongRunning$/,
+        call: 'submit',
+        keyIn,
+        read,
+      },
+    ],
+    idOf: (taskId) =>
+      `projects/1234/locations/us-central1/publishers/google/models/veo-3.1-generate-001/operations/${uuidOf(taskId)}`,
+    filtered: FILTERED,
+    succeeded: () => ({
       raiMediaFilteredCount: 0,
       videos: [{ bytesBase64Encoded: video.toString('base64'), mimeType: 'video/mp4' }],
     }),
   }),
-  refused: googleError,
-  policy: VEO_POLICY,
-  expiredLink: EXPIRED_SIGNATURE,
-  linkPath: (token) => `/never-linked/${token}`,
-};
+  basePath: '/v1/publishers/google',
+  refuses: ['prompt', 'output'],
+  expiredStatus: 403,
+});

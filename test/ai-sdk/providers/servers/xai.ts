@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { ASPECT_RATIOS, RESOLUTIONS } from '../../../../src/contract/request';
-import { bearerKey, type Imitation, ids, type Refusal, text, understand } from './imitation';
+import type { Reply, TaskFacts } from '../../../../src/testing/dialect';
+import { type Imitation, readBy, text, uuidOf } from './words';
 
 const body = z.strictObject({
   model: text,
@@ -11,82 +12,48 @@ const body = z.strictObject({
   duration: z.int().min(1).max(15).optional(),
 });
 
-const ERRORS: Record<Refusal['reason'], [status: number, code: string, error: string]> = {
-  // Not 401: so xAI answers to a key that it does not know.
-  'wrong-key': [
-    400,
-    'Client specified an invalid argument',
-    'Incorrect API key provided. You can obtain an API key from https://console.x.ai.',
-  ],
-  'no-such-path': [404, 'Not Found', 'The requested resource was not found.'],
-  'no-such-task': [404, 'Some requested entity was not found', 'The request id is unknown.'],
-  'wrong-body': [400, 'Client specified an invalid argument', 'The request body is invalid.'],
-  'rate-limited': [429, 'Some resource has been exhausted', 'Too many requests.'],
-  'server-error': [500, 'Internal error', 'An internal error occurred.'],
+/** Grok Imagine. */
+export const xai: Imitation = {
+  dialect: {
+    routes: [
+      { method: 'GET', path: /^\/v1\/videos\/([^/]+)$/, call: 'status' },
+      {
+        method: 'POST',
+        path: /^\/v1\/videos\/generations$/,
+        call: 'submit',
+        read: readBy(body, ({ model: _, image, ...request }) => ({ ...request, image_url: image?.url })),
+      },
+    ],
+    idOf: uuidOf,
+    accepted: ({ id }) => ({ body: { request_id: id } }),
+    status: statusOf,
+    refused: ({ code, message }) => ({
+      // So xAI answers to a key that it does not know.
+      ...(code === 'unauthorized' && { status: 400 }),
+      body: { code, error: message },
+    }),
+    refusedContent: () => ({ at: 'task', code: 'respect_moderation', message: '' }),
+  },
+  basePath: '/v1',
+  refuses: ['output'],
+  expiredStatus: 404,
 };
 
-/** Grok Imagine. While a video is made, the answer is a 202 that may have no body. */
-export const xai: Imitation = {
-  basePath: '/v1',
-  route: ({ method, path }) => {
-    const [, id] = /^\/v1\/videos\/([^/]+)$/.exec(path) ?? [];
-    if (method === 'GET' && id !== undefined) return { call: 'status', id };
-    return method === 'POST' && path === '/v1/videos/generations' ? { call: 'submit' } : undefined;
-  },
-  keyOf: bearerKey,
-  understand: (call) =>
-    understand(body, call.body, ({ prompt, image, aspect_ratio, resolution, duration }) => ({
-      prompt,
-      image_url: image?.url,
-      resolution,
-      aspect_ratio,
-      duration,
-    })),
-  idOf: ids.uuidOf,
-  accepted: ({ id }) => ({ status: 200, body: { request_id: id } }),
-  status: (task) => {
-    switch (task.state) {
-      case 'queued':
-        return { status: 202 };
-      case 'running':
-        return { status: 202, body: { status: 'pending', progress: task.percent } };
-      case 'failed':
-        return task.error.refuses
-          ? {
-              status: 200,
-              body: {
-                status: 'done',
-                video: { url: '', duration: 0, respect_moderation: false },
-                model: 'grok-imagine-video',
-              },
-            }
-          : {
-              status: 200,
-              body: { status: 'failed', error: { code: task.error.code, message: task.error.message } },
-            };
-      case 'succeeded':
-        return {
-          status: 200,
-          body: {
-            status: 'done',
-            video: { url: task.videoUrl, duration: task.request.duration, respect_moderation: true },
-            model: 'grok-imagine-video',
-            usage: { cost_in_usd_ticks: 2_500_000_000 },
-            progress: 100,
-          },
-        };
-    }
-  },
-  refused: ({ reason, status, message }) => {
-    const [usual, code, error] = ERRORS[reason];
-    return {
-      status: status ?? usual,
-      body: { code, error: message ?? error },
-    };
-  },
-  policy: {
-    output: { at: 'task', failure: { code: 'respect_moderation', message: '', refuses: 'output' } },
-  },
-  expiredLink: { status: 404, contentType: 'text/plain', body: 'Not Found' },
-  linkPath: (token) => `/xai-video/${token}.mp4`,
-};
+/** While a video is made, the answer is a 202 that may have no body. */
+function statusOf({ state, percent, error, request, videoUrl }: TaskFacts): Reply {
+  const model = 'grok-imagine-video';
+  if (state === 'queued') return { status: 202 };
+  if (error?.refuses) {
+    return { body: { status: 'done', model, video: { url: '', duration: 0, respect_moderation: false } } };
+  }
+  if (error) return { body: { status: 'failed', error: { code: error.code, message: error.message } } };
+  if (videoUrl === undefined) return { status: 202, body: { status: 'pending', progress: percent } };
+  return {
+    body: {
+      status: 'done',
+      model,
+      video: { url: videoUrl, duration: request.duration, respect_moderation: true },
+      progress: 100,
+    },
+  };
+}
