@@ -1,19 +1,19 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import { basename, join } from 'node:path';
+import { basename } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { inspect } from 'node:util';
-import { type BatchResult, parseResults } from '../../src/contract/batch';
+import { createVideoClient, type VideoClient } from '../../src/client/video-client';
 import { COST_MEMO } from '../../src/contract/names';
 import type { ServiceProfile } from '../../src/service';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
 import { expectRow } from '../support/expect-row';
-import { activities, type HistoryEvent, historyOf, timers } from '../support/history';
+import { activities, historyOf, timers } from '../support/history';
 import { captureLogs, type LogLine } from '../support/logs';
 import { atLength } from '../support/nightly';
 import { fullHistories, shortHistories } from '../support/short-histories';
-import { recordsIn } from '../support/stored-files';
-import { failureOf, inWorld, pause, untilProgress, type World } from '../support/world';
+import { startWebhookReceiver, WEBHOOK_SECRET, type WebhookReceiver } from '../support/webhook-receiver';
+import { failureOf, inWorld, keepRunning, pause, quickWorkflows, untilProgress } from '../support/world';
 
 // How a job ends when answers fail, workers die and histories grow is for test/model.
 
@@ -25,21 +25,34 @@ let env: VideoTestEnvironment;
 let logs: LogLine[];
 beforeAll(async () => {
   logs = captureLogs();
-  env = await createVideoTestEnvironment();
+  env = await createVideoTestEnvironment({ emulator: { jobTimeMs: 0, videoBytes: 65_536 } });
 });
 afterAll(() => env.teardown());
 
+const describeJob = ({ workflowId }: { workflowId: string }) =>
+  env.temporal.client.workflow.getHandle(workflowId).describe();
+
+/** Has a price. */
+const priced = { ...request, resolution: '720p', duration: 5 } as const;
+const usd = (amount: number) => ({ amount, currency: 'USD' });
+const profile: ServiceProfile = {
+  name: 'Ark',
+  prices: { currency: 'USD', table: [{ resolution: '720p', perSecond: 0.1 }, { perVideo: 0.3 }] },
+};
 test('one POST makes one file with the hash of the result, and the history is readable without decoding a payload', async () => {
   const full = { ...request, resolution: '480p', duration: 5, seed: 7 } as const;
   await inWorld(env, { jobTimeMs: 1.5 * MINUTE }, async ({ emulator, videos, storedFiles }) => {
     const job = await videos.start({ request: full, polling: { min: '1m', max: '1m' } });
-    const { taskId, video, seed, polls } = await job.result();
+    const { taskId, video, seed, polls, ...more } = await job.result();
 
     const file = await readFile(fileURLToPath(video.uri));
     expect(createHash('sha256').update(file).digest('hex')).toBe(video.sha256);
     expect(file.equals(await emulator.video(taskId))).toBe(true);
     expect(video).toMatchObject({ bytes: file.length, contentType: 'video/mp4' });
     expect({ seed, polls }).toEqual({ seed: 7, polls: 2 });
+    // It has no prices.
+    expect(more).not.toHaveProperty('cost');
+    expect((await describeJob(job)).memo).not.toHaveProperty(COST_MEMO);
     const name = basename(fileURLToPath(video.uri));
     expect(await storedFiles()).toEqual([name, `${name}.json`]);
     expect(emulator.calls.filter(({ call }) => call === 'submit')).toEqual([
@@ -60,6 +73,8 @@ test('one POST makes one file with the hash of the result, and the history is re
       `downloadVideo task ${taskId}`,
     ]);
     expect(timers(history).map(({ summary }) => summary)).toEqual(['next poll in 60 s', 'next poll in 60 s']);
+    // It has no receiver either.
+    expect(JSON.stringify(history)).not.toMatch(/webhook|hasReceiver|startChild|core_patch/i);
     const metadata = await env.temporal.client.workflow
       .getHandle(job.workflowId)
       .query<{ currentDetails: string }>('__temporal_workflow_metadata');
@@ -151,13 +166,13 @@ test('a refused submit is retried after its Retry-After, then at growing interva
   });
 });
 
-test('a wait too long for one history continues as new with the same task, deadline, poll count and polling interval', async () => {
+test('a wait too long for one history continues as new with the same task, deadline, poll count, polling interval and estimate', async () => {
   const jobTimeMs = atLength(2, 45) * MINUTE;
-  const profile = { polling: { min: '5s', max: '5s' } };
+  const quick = { ...profile, polling: { min: '5s', max: '5s' } };
   const worker = { workflowBundle: atLength(shortHistories, fullHistories)() };
-  await inWorld(env, { jobTimeMs, profile, worker }, async ({ emulator, videos }) => {
+  await inWorld(env, { jobTimeMs, profile: quick, worker }, async ({ emulator, videos }) => {
     emulator.next('submit', { kind: 'reset' });
-    const job = await videos.start({ request: { prompt: 'Slow' }, deadline: '1h' });
+    const job = await videos.start({ request: priced, deadline: '1h' });
     const held = await untilProgress(job, ({ phase }) => phase === 'needs-decision');
     await env.temporal.sleep(MINUTE);
     await job.decideSubmit({ decision: 'adopt', taskId: emulator.generations()[0]?.taskId ?? '' });
@@ -177,8 +192,12 @@ test('a wait too long for one history continues as new with the same task, deadl
     expect(result.polls).toBe(emulator.calls.filter(({ call }) => call === 'status').length - 2);
     // Since the task was adopted.
     expect(result.waitedMs).toBeGreaterThanOrEqual(jobTimeMs - 1.1 * MINUTE);
-    const pauses = timers(await historyOf(env.temporal.client, job.workflowId)).map(({ ms }) => ms);
+    const history = await historyOf(env.temporal.client, job.workflowId);
+    const pauses = timers(history).map(({ ms }) => ms);
     expect(new Set(pauses)).toEqual(new Set([5_000]));
+    expect(result.cost).toEqual({ estimated: usd(0.5), service: 'Ark' });
+    // The estimate was in the memo already.
+    expect(history.events?.filter((event) => event.workflowPropertiesModifiedEventAttributes)).toEqual([]);
     expect(emulator.generations()).toHaveLength(1);
     expect(emulator.calls.filter(({ call }) => call === 'submit')).toHaveLength(1);
   });
@@ -201,14 +220,16 @@ test('a refused request fails the job at once with the service’s message, and 
   });
 });
 
-test('an unknown state is logged once per word, not once per poll', async () => {
+test('an unknown state is logged once per word, not once per poll, and what is charged is said without prices', async () => {
   const workflowId = 'brewing-and-steeping';
   const linesWith = (text: string) =>
     logs.filter(({ message, meta }) => message === text && inspect(meta).includes(workflowId));
-  await inWorld(env, { jobTimeMs: 0 }, async ({ emulator, videos }) => {
+  await inWorld(env, { jobTimeMs: 0, charge: 0.45 }, async ({ emulator, videos }) => {
     const word = (name: string) => ({ kind: 'unknown-state', word: name }) as const;
     emulator.next('status', word('brewing'), word('brewing'), word('steeping'), word('brewing'));
-    await videos.execute({ request }, { workflowId });
+    const { cost } = await videos.execute({ request }, { workflowId });
+    expect(cost).toEqual({ charged: usd(0.45) });
+    expect((await describeJob({ workflowId })).memo).toMatchObject({ [COST_MEMO]: cost });
     // Log lines arrive late; the line of the download is the last one.
     while (linesWith('stored').length === 0) await pause();
   });
@@ -219,11 +240,6 @@ test('an unknown state is logged once per word, not once per poll', async () => 
 /** What the contract refuses is the same for the client and the workflow: test/contract/job-input.test.ts. */
 test.each([
   ['nothing', undefined, 'either a request or the taskId'],
-  [
-    'a request of 1.6 MB',
-    { request: { ...request, image_url: `data:image/png;base64,${'A'.repeat(1_550_000)}` } },
-    'the request is 1.6 MB; at most 1.5 MB fit into a Temporal message: give image_url as a link',
-  ],
   ['a reserved name', { request }, 'the name of a job must be text', 'jobs/fox'],
 ])(
   'a job started without our client with %s fails with one sentence',
@@ -257,117 +273,116 @@ test('fields that are null count as not set, and a second argument is not accept
   });
 });
 
-/** Has a price. */
-const priced = { ...request, resolution: '720p', duration: 5 } as const;
-const usd = (amount: number) => ({ amount, currency: 'USD' });
-const profile: ServiceProfile = {
-  name: 'Ark',
-  prices: { currency: 'USD', table: [{ resolution: '720p', perSecond: 0.1 }, { perVideo: 0.3 }] },
-};
-/** What is charged is less than the estimate. */
-const charge = 0.45;
-
-const describeJob = (workflowId: string) => env.temporal.client.workflow.getHandle(workflowId).describe();
-
-async function eventsOf(workflowId: string): Promise<HistoryEvent[]> {
-  return (await historyOf(env.temporal.client, workflowId)).events ?? [];
-}
-
-async function jsonAt({ storageFolder }: Pick<World, 'storageFolder'>, key: string): Promise<unknown> {
-  return JSON.parse(await readFile(join(storageFolder, key), 'utf8'));
-}
-
-async function recordOf({ storageFolder }: World): Promise<unknown[]> {
-  const entries = (await recordsIn(storageFolder)).filter((name) => name.startsWith('jobs/priced.'));
-  return Promise.all(entries.map((name) => jsonAt({ storageFolder }, name)));
-}
-
-test('the estimate is there with the task, and what was charged beside it at the end', async () => {
-  await inWorld(env, { jobTimeMs: 30 * MINUTE, profile, charge }, async (world) => {
-    const { videos, emulator } = world;
-    emulator.next('submit', { kind: 'rate-limited', retryAfter: 600 });
-    const job = await videos.start({ request: priced }, { workflowId: 'priced' });
-    const estimate = { estimated: usd(0.5), service: 'Ark' };
-    await env.temporal.sleep(15 * MINUTE);
-    const waiting = await untilProgress(job, ({ phase }) => phase === 'waiting');
-    expect(waiting.cost).toEqual(estimate);
-    expect((await describeJob('priced')).memo).toMatchObject({ [COST_MEMO]: estimate });
-
-    const cost = { ...estimate, charged: usd(charge) };
-    const result = await job.result();
-    expect(result.cost).toEqual(cost);
-    expect((await job.progress()).cost).toEqual(cost);
-    expect((await describeJob('priced')).memo).toMatchObject({ [COST_MEMO]: cost });
-    expect(await jsonAt(world, 'priced.mp4.json')).toMatchObject({ cost });
-    expect(await recordOf(world)).toMatchObject([
-      { event: 'sending', cost: estimate, at: expect.stringMatching(/^\d{4}-/) },
-      { event: 'refused' },
-      { event: 'sending', cost: estimate },
-      { event: 'task', cost: estimate },
-      { event: 'stored', cost },
-    ]);
-    expect(emulator.calls.filter(({ call }) => call === 'submit')).toHaveLength(2);
-    const history = await eventsOf('priced');
-    expect(history.filter((event) => event.workflowExecutionSignaledEventAttributes)).toEqual([]);
+describe('the webhooks of a job', () => {
+  /** The test server skips no more time once a job has left a workflow behind. */
+  const polling = { min: '1s', max: '1s' } as const;
+  const taskQueue = 'watched';
+  const receivers: WebhookReceiver[] = [];
+  let standard: WebhookReceiver;
+  let videos: VideoClient;
+  let stop: () => Promise<void>;
+  beforeAll(async () => {
+    standard = await receiver();
+    const webhooks = { secret: () => WEBHOOK_SECRET, url: standard.url, allow: ['127.0.0.1'] };
+    const worker = await env.createWorker({ taskQueue, webhooks, worker: quickWorkflows() });
+    stop = keepRunning(worker);
+    videos = await createVideoClient({ client: env.temporal.client, taskQueue });
   });
-});
+  afterAll(async () => {
+    await stop();
+    for (const one of receivers) await one.close();
+  });
 
-test('a job without prices costs no event more, and what is charged is still said', async () => {
-  await inWorld(env, { jobTimeMs: 0 }, async ({ videos }) => {
-    const result = await (await videos.start({ request: priced }, { workflowId: 'unpriced' })).result();
-    expect(result).not.toHaveProperty('cost');
-    const history = await eventsOf('unpriced');
-    const more = history.filter(
-      (event) =>
-        event.workflowExecutionSignaledEventAttributes ||
-        event.markerRecordedEventAttributes?.markerName === 'core_patch',
+  async function receiver(statuses?: number[]): Promise<WebhookReceiver> {
+    const one = await startWebhookReceiver(statuses);
+    receivers.push(one);
+    return one;
+  }
+
+  const handleOf = (workflowId: string) => env.temporal.client.workflow.getHandle(workflowId);
+
+  /** The workflow that delivers the last webhook of a job. */
+  async function lastDelivery({ workflowId }: { workflowId: string }) {
+    const { events } = await handleOf(workflowId).fetchHistory();
+    const started = events?.flatMap(
+      (event) => event.startChildWorkflowExecutionInitiatedEventAttributes ?? [],
     );
-    expect(more).toEqual([]);
-    expect((await describeJob('unpriced')).memo).not.toHaveProperty(COST_MEMO);
+    return handleOf(started?.at(-1)?.workflowId ?? '');
+  }
+
+  /** The workflow that delivers the last webhook of a job that has ended. */
+  async function deliveryAfter(workflowId: string, more: { callbackUrl?: string } = {}) {
+    const job = await videos.start({ request, polling, ...more }, { workflowId });
+    await job.result().catch(() => undefined);
+    return lastDelivery(job);
+  }
+
+  const refuseNext = () => env.emulator.next('submit', { kind: 'refused', status: 400, message: 'no' });
+
+  test('a receiver that fails five times gets the event once, under one webhook-id and with a valid signature', async () => {
+    const { url, received, accepted } = await receiver([500, 503, 429, 404, 302]);
+    const delivery = await deliveryAfter('fox', { callbackUrl: url });
+    expect(await delivery.result()).toEqual({ status: 204, attempt: 6 });
+    expect(received.map(({ status }) => status)).toEqual([500, 503, 429, 404, 302, 204]);
+    expect(new Set(received.map(({ id }) => id))).toEqual(new Set([delivery.workflowId]));
+    const { taskId } = await videos.handle('fox').progress();
+    expect(accepted('fox')).toEqual([
+      expect.objectContaining({
+        id: delivery.workflowId,
+        type: 'video.completed',
+        data: { id: 'fox', taskId },
+      }),
+    ]);
+    // Thin: neither the prompt nor where the video is.
+    expect(received[0]?.body).not.toMatch(/red fox|file:|prompt|uri/);
+    expect(standard.received).toEqual([]);
   });
-  await inWorld(env, { jobTimeMs: 0, charge }, async ({ videos }) => {
-    const result = await (await videos.start({ request: priced }, { workflowId: 'charged' })).result();
-    expect(result.cost).toEqual({ charged: usd(charge) });
-    expect((await describeJob('charged')).memo).toMatchObject({ [COST_MEMO]: { charged: usd(charge) } });
+
+  test('the default receiver of a worker hears of each job that names none: stored, cancelled, and refused twice', async () => {
+    await (await deliveryAfter('stored')).result();
+    for (const _ of [1, 2]) {
+      refuseNext();
+      await (await deliveryAfter('refused')).result();
+    }
+    const job = await videos.start(
+      { request, polling: { min: '1h', max: '1h' } },
+      { workflowId: 'cancelled' },
+    );
+    const taskId = await job.taskId();
+    await job.cancel();
+    await failureOf(job.result());
+    await (await lastDelivery(job)).result();
+
+    const refused = { type: 'video.failed', data: { id: 'refused', failure: 'InvalidRequest' } };
+    const events = ['stored', 'refused', 'cancelled'].flatMap((name) => standard.accepted(name));
+    expect(events).toMatchObject([
+      { type: 'video.completed', data: { id: 'stored' } },
+      refused,
+      refused,
+      { type: 'video.failed', data: { id: 'cancelled', taskId, failure: 'Cancelled' } },
+    ]);
+    expect(new Set(events.map(({ id }) => id)).size).toBe(4);
   });
-});
 
-test('a job that continues as new keeps its estimate, and its memo is not written again', async () => {
-  const quick = { ...profile, polling: { min: '5s', max: '5s' } };
-  const options = { jobTimeMs: 2 * MINUTE, profile: quick, worker: { workflowBundle: shortHistories() } };
-  await inWorld(env, options, async ({ videos }) => {
-    const job = await videos.start({ request: priced }, { workflowId: 'continued' });
-    const { runId } = await describeJob('continued');
-    expect((await job.result()).cost).toEqual({ estimated: usd(0.5), service: 'Ark' });
-    expect((await describeJob('continued')).runId).not.toBe(runId);
-    const last = await eventsOf('continued');
-    expect(last.filter((event) => event.workflowPropertiesModifiedEventAttributes)).toEqual([]);
-  });
-});
-
-test('a batch says what it will cost before its first submit, and at the end what it did', async () => {
-  await inWorld(env, { jobTimeMs: MINUTE, profile, charge }, async ({ videos, emulator }) => {
-    const requests = [
-      priced,
-      { prompt: 'A hare', resolution: '480p' } as const,
-      { prompt: 'A lynx' },
-      priced,
-    ];
-    emulator.next('submit', { kind: 'refused', status: 400, message: 'No foxes.' });
-    const start = () => videos.startBatch({ requests, window: 1 }, { workflowId: 'costs' });
-    const batch = await start();
-    const estimated = { sums: [usd(1.3)], unknown: 1 };
-    const { cost } = await untilProgress(batch, ({ running }) => running.length > 0);
-    expect(cost).toEqual({ estimated });
-
-    // The first was never paid for.
-    const result = await batch.result();
-    expect(result.cost).toEqual({ estimated, spent: { sums: [usd(1.35)], unknown: 0 } });
-    const items = parseResults(await readFile(fileURLToPath(result.results.uri), 'utf8'));
-    expect(items.map((item) => item.cost?.charged)).toEqual([undefined, usd(0.45), usd(0.45), usd(0.45)]);
-    expect(items[1]?.cost).toEqual({ estimated: usd(0.3), charged: usd(0.45), service: 'Ark' });
-
-    const again: BatchResult = await (await start()).result();
-    expect(again.cost).toEqual(result.cost);
+  test('a hold is sent when it begins, and a second hold under an id of its own', async () => {
+    env.emulator.next('submit', { kind: 'reset' }, { kind: 'reset' });
+    const job = await videos.start({ request }, { workflowId: 'held' });
+    const held = async (count: number) => {
+      while (standard.accepted('held').length < count) await pause();
+      return untilProgress(job, ({ phase }) => phase === 'needs-decision');
+    };
+    await held(1);
+    await job.decideSubmit({ decision: 'resubmit' });
+    await held(2);
+    await job.decideSubmit({ decision: 'abandon' });
+    await failureOf(job.result());
+    await (await lastDelivery(job)).result();
+    const events = standard.accepted('held');
+    expect(events.map(({ type }) => type)).toEqual([
+      'video.needs_decision',
+      'video.needs_decision',
+      'video.failed',
+    ]);
+    expect(new Set(events.map(({ id }) => id)).size).toBe(3);
   });
 });

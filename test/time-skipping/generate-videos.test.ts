@@ -1,14 +1,25 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import type { VideoJob } from '../../src/client/video-job';
 import { type BatchResult, type ItemResult, parseResults } from '../../src/contract/batch';
+import { COST_MEMO } from '../../src/contract/names';
 import type { VideoRequest } from '../../src/contract/request';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
 import { expectRow } from '../support/expect-row';
-import { historiesOf } from '../support/history';
+import { historiesOf, historyOf } from '../support/history';
 import { captureLogs } from '../support/logs';
 import { shortHistories } from '../support/short-histories';
-import { failureOf, inWorld, pause, untilItems, type World } from '../support/world';
+import { recordsIn } from '../support/stored-files';
+import {
+  failureOf,
+  inWorld,
+  pause,
+  untilItems,
+  untilProgress,
+  type World,
+  type WorldOptions,
+} from '../support/world';
 
 const MINUTE = 60_000;
 const RARE_POLLS = { polling: { min: '30s', max: '30s' } };
@@ -39,12 +50,15 @@ async function untilEnded(workflowId: string): Promise<void> {
 const prompts = ({ emulator }: World) => emulator.generations().map(({ request }) => request.prompt);
 const postsOf = ({ emulator }: World) => emulator.calls.filter(({ call }) => call === 'submit');
 
-test('a batch stores a video for each request, lists its results by number, and runs no more at once than its window', async () => {
+test('a batch stores a video for each request, lists its results by number, and runs no more at once than its window, whatever it is signalled', async () => {
   await inWorld(env, { jobTimeMs: MINUTE, concurrentTasks: 2 }, async (world) => {
     const batch = await world.videos.startBatch(
       { requests: requests(5), window: 2, ...RARE_POLLS },
       { workflowId: 'foxes' },
     );
+    const handle = env.temporal.client.workflow.getHandle('foxes');
+    for (const news of [[], [null], ['news'], [{ name: 'foxes-1', hold: {} }]])
+      await handle.signal('childNews', ...news);
     const result = await batch.result();
 
     expect(result).toMatchObject({ items: 5, succeeded: 5, failed: 0 });
@@ -69,16 +83,6 @@ test('a batch stores a video for each request, lists its results by number, and 
     expect(postsOf(world)).toHaveLength(5);
     expect(prompts(world).sort()).toEqual(requests(5).map(({ prompt }) => prompt));
     expect(await batch.progress()).toEqual({ items: 5, succeeded: 5, failed: 0, running: [] });
-  });
-});
-
-test('signals of any shape do not keep a batch from its end', async () => {
-  await inWorld(env, { jobTimeMs: MINUTE }, async ({ videos }) => {
-    const batch = await videos.startBatch({ requests: requests(1) }, { workflowId: 'signalled' });
-    const handle = env.temporal.client.workflow.getHandle('signalled');
-    for (const news of [[], [null], ['news'], [{ name: 'signalled-1', hold: {} }]])
-      await handle.signal('childNews', ...news);
-    expect(await batch.result()).toMatchObject({ succeeded: 1 });
   });
 });
 
@@ -173,62 +177,54 @@ test('a cancelled batch starts no more items and lists the paid tasks; started a
   });
 });
 
-test('an item whose submit is lost waits for a decision, frees its slot in the window, and is adopted like any job', async () => {
+test('an item whose submit is lost waits for a decision and frees its slot, one that is cancelled is listed so, and the rest goes on', async () => {
   await inWorld(env, { jobTimeMs: MINUTE }, async ({ videos, emulator }) => {
     emulator.next('submit', { kind: 'cut-body' });
-    const batch = await videos.startBatch({ requests: requests(3), window: 1 }, { workflowId: 'lost' });
-    for (;;) {
-      const { running } = await batch.progress();
-      if (running.length === 2) {
-        expect(running[0]).toEqual({ item: 1, name: 'lost-1', isHeld: true });
-        break;
-      }
-      await pause();
-    }
-    await expect(videos.handle('lost-2').decideSubmit({ decision: 'resubmit' })).rejects.toThrow(
+    const batch = await videos.startBatch(
+      { requests: requests(3), window: 1, ...RARE_POLLS },
+      { workflowId: 'lost' },
+    );
+    const { running } = await untilProgress(batch, (progress) => progress.running.length === 2);
+    expect(running[0]).toEqual({ item: 1, name: 'lost-1', isHeld: true });
+    const second = videos.handle('lost-2');
+    const cancelled = await untilProgress(second, ({ phase }) => phase === 'waiting');
+    await expect(second.decideSubmit({ decision: 'resubmit' })).rejects.toThrow(
       'No decision is needed: the job is',
     );
-    const taskId = emulator.generations()[0]?.taskId ?? '';
-    await videos.handle('lost-1').decideSubmit({ decision: 'adopt', taskId });
+    await second.cancel();
+    const adopted = emulator.generations()[0]?.taskId ?? '';
+    await videos.handle('lost-1').decideSubmit({ decision: 'adopt', taskId: adopted });
+
     const result = await batch.result();
-    expect(result).toMatchObject({ items: 3, succeeded: 3, failed: 0 });
-    expect((await resultsOf(result))[0]).toMatchObject({ item: 1, taskId });
+    expect(result).toMatchObject({ items: 3, succeeded: 2, failed: 1 });
+    expect(await resultsOf(result)).toMatchObject([
+      { item: 1, taskId: adopted },
+      { item: 2, failure: 'Cancelled', details: { taskId: cancelled.taskId } },
+      { item: 3, outcome: 'succeeded' },
+    ]);
     expect(emulator.generations()).toHaveLength(3);
   });
 });
+
+/** Items of a batch that continues as new twice. */
+const LONG = 26;
 
 test('a batch with a long history lets its running items end and continues as new, and pays for nothing twice', async () => {
   const worker = { workflowBundle: shortHistories() };
   await inWorld(env, { jobTimeMs: MINUTE, worker }, async (world) => {
     const batch = await world.videos.startBatch(
-      { requests: requests(30), window: 4, ...RARE_POLLS },
+      { requests: requests(LONG), window: 4, ...RARE_POLLS },
       { workflowId: 'long' },
     );
     const result = await batch.result();
-    expect(result).toMatchObject({ items: 30, succeeded: 30, failed: 0 });
+    expect(result).toMatchObject({ items: LONG, succeeded: LONG, failed: 0 });
     expect((await resultsOf(result)).map(({ item }) => item)).toEqual(
-      requests(30).map((_, index) => index + 1),
+      requests(LONG).map((_, index) => index + 1),
     );
-    expect(postsOf(world)).toHaveLength(30);
+    expect(postsOf(world)).toHaveLength(LONG);
     expect((await historiesOf(env.temporal.client, 'long')).length).toBeGreaterThan(2);
   });
 }, 180_000);
-
-test('an item that somebody cancels is listed as cancelled with its task, and the batch goes on', async () => {
-  await inWorld(env, { jobTimeMs: MINUTE }, async ({ videos }) => {
-    const batch = await videos.startBatch({ requests: requests(2), window: 1, ...RARE_POLLS });
-    const [first = ''] = await untilItems(env, batch, 'waiting', 1);
-    const { taskId } = await videos.handle(first).progress();
-    await videos.handle(first).cancel();
-    const result = await batch.result();
-    expect(result).toMatchObject({ succeeded: 1, failed: 1 });
-    expect((await resultsOf(result))[0]).toMatchObject({
-      item: 1,
-      failure: 'Cancelled',
-      details: { taskId },
-    });
-  });
-});
 
 test('an item joins the job of its name that a client has made, and never takes the video of another request', async () => {
   await inWorld(env, { jobTimeMs: 0 }, async (world) => {
@@ -246,20 +242,26 @@ test('an item joins the job of its name that a client has made, and never takes 
   });
 });
 
-test('a batch started again under its name resumes from its results, and other requests under it are refused', async () => {
+test('a batch started without our client resumes under its name, and other or wrong requests are refused with a sentence', async () => {
   await inWorld(env, { jobTimeMs: MINUTE }, async (world) => {
-    const startByType = (count: number): Promise<BatchResult> =>
+    const startByType = (batch: object): Promise<BatchResult> =>
       env.temporal.client.workflow.execute('generateVideos', {
         taskQueue: world.taskQueue,
         workflowId: 'plain',
-        args: [{ requests: requests(count) }],
+        args: [batch],
       });
-    const first = await startByType(3);
+    const first = await startByType({ requests: requests(3) });
     const results = await resultsOf(first);
-    expect(await startByType(3)).toEqual(first);
-    const failure = await failureOf(startByType(4));
-    expect(failure).toMatchObject({ cause: { type: 'videogen.InvalidRequest' } });
-    expect(String(Object(failure).cause)).toContain('the name was used for other requests');
+    expect(await startByType({ requests: requests(3) })).toEqual(first);
+    // What else the contract refuses is the same for the client and the workflow: test/contract/job-input.test.ts.
+    for (const [refused, sentence] of [
+      [requests(4), 'the name was used for other requests'],
+      [[...requests(1), null], 'requests[1]: '],
+    ] as const) {
+      expect(await failureOf(startByType({ requests: refused }))).toMatchObject({
+        cause: { type: 'videogen.InvalidRequest', message: expect.stringContaining(sentence) },
+      });
+    }
     expect(await resultsOf(first)).toEqual(results);
     expect(postsOf(world)).toHaveLength(3);
   });
@@ -281,35 +283,89 @@ test('when every submit is lost, the batch submits at most two windows of items'
   });
 });
 
-/** What the contract refuses is the same for the client and the workflow: test/contract/job-input.test.ts. */
-test.each([
-  ['without requests', {}, 'a batch needs either requests or requestsFrom, not both'],
-  ['with a request that is null', { requests: [...requests(1), null] }, 'requests[1]: '],
-  [
-    'with a megabyte of requests',
-    { requests: requests(6).map((one) => ({ ...one, prompt: one.prompt.padEnd(160_000, '.') })) },
-    'requests are 1.0 MB together; at most 0.8 MB fit into the input of a batch',
-  ],
-])(
-  'a batch %s that was started without our client is refused with a sentence',
-  async (_, input, sentence) => {
-    await inWorld(env, {}, async ({ taskQueue, emulator }) => {
-      const workflowId = `refused-${Math.random()}`;
-      const running = env.temporal.client.workflow.execute('generateVideos', {
-        taskQueue,
-        workflowId,
-        args: [input],
-      });
-      const failure = await failureOf(running);
-      expect(failure).toMatchObject({ cause: { type: 'videogen.InvalidRequest' } });
-      expect(String(Object(failure).cause)).toContain(sentence);
-      expect(emulator.calls).toEqual([]);
-    });
+/** A service with prices, which charges less than the estimate, and a worker that counts. */
+const PAID = {
+  profile: {
+    name: 'Ark',
+    prices: { currency: 'USD', table: [{ resolution: '720p', perSecond: 0.1 }, { perVideo: 0.3 }] },
   },
-);
+  charge: 0.45,
+  caps: {},
+} satisfies WorldOptions;
+const priced = { prompt: 'A red fox', resolution: '720p', duration: 5 } as const;
+const usd = (amount: number) => ({ amount, currency: 'USD' });
+
+const memoOf = async ({ workflowId }: VideoJob) =>
+  (await env.temporal.client.workflow.getHandle(workflowId).describe()).memo;
+
+async function jsonAt({ storageFolder }: Pick<World, 'storageFolder'>, key: string): Promise<unknown> {
+  return JSON.parse(await readFile(join(storageFolder, key), 'utf8'));
+}
+
+async function recordOf({ storageFolder }: World): Promise<unknown[]> {
+  const entries = (await recordsIn(storageFolder)).filter((name) => name.startsWith('jobs/priced.'));
+  return Promise.all(entries.map((name) => jsonAt({ storageFolder }, name)));
+}
+
+test('the estimate of a job is there with its task, and what was charged beside it at the end', async () => {
+  await inWorld(env, { ...PAID, jobTimeMs: 30 * MINUTE }, async (world) => {
+    const { videos, emulator } = world;
+    emulator.next('submit', { kind: 'rate-limited', retryAfter: 600 });
+    const job = await videos.start({ request: priced }, { workflowId: 'priced' });
+    const estimate = { estimated: usd(0.5), service: 'Ark' };
+    await env.temporal.sleep(15 * MINUTE);
+    const waiting = await untilProgress(job, ({ phase }) => phase === 'waiting');
+    expect(waiting.cost).toEqual(estimate);
+    expect(await memoOf(job)).toMatchObject({ [COST_MEMO]: estimate });
+
+    const cost = { ...estimate, charged: usd(PAID.charge) };
+    const result = await job.result();
+    expect(result.cost).toEqual(cost);
+    expect((await job.progress()).cost).toEqual(cost);
+    expect(await memoOf(job)).toMatchObject({ [COST_MEMO]: cost });
+    expect(await jsonAt(world, 'priced.mp4.json')).toMatchObject({ cost });
+    expect(await recordOf(world)).toMatchObject([
+      { event: 'sending', cost: estimate, at: expect.stringMatching(/^\d{4}-/) },
+      { event: 'refused' },
+      { event: 'sending', cost: estimate },
+      { event: 'task', cost: estimate },
+      { event: 'stored', cost },
+    ]);
+    expect(emulator.calls.filter(({ call }) => call === 'submit')).toHaveLength(2);
+    const { events } = await historyOf(env.temporal.client, 'priced');
+    expect(events?.filter((event) => event.workflowExecutionSignaledEventAttributes)).toEqual([]);
+  });
+});
+
+test('a batch says what it will cost before its first submit, and at the end what it did', async () => {
+  await inWorld(env, { ...PAID, jobTimeMs: MINUTE }, async ({ videos, emulator }) => {
+    const requests = [
+      priced,
+      { prompt: 'A hare', resolution: '480p' } as const,
+      { prompt: 'A lynx' },
+      priced,
+    ];
+    emulator.next('submit', { kind: 'refused', status: 400, message: 'No foxes.' });
+    const start = () => videos.startBatch({ requests, window: 1 }, { workflowId: 'costs' });
+    const batch = await start();
+    const estimated = { sums: [usd(1.3)], unknown: 1 };
+    const { cost } = await untilProgress(batch, ({ running }) => running.length > 0);
+    expect(cost).toEqual({ estimated });
+
+    // The first was never paid for.
+    const result = await batch.result();
+    expect(result.cost).toEqual({ estimated, spent: { sums: [usd(1.35)], unknown: 0 } });
+    const items = await resultsOf(result);
+    expect(items.map((item) => item.cost?.charged)).toEqual([undefined, usd(0.45), usd(0.45), usd(0.45)]);
+    expect(items[1]?.cost).toEqual({ estimated: usd(0.3), charged: usd(0.45), service: 'Ark' });
+
+    const again = await (await start()).result();
+    expect(again.cost).toEqual(result.cost);
+  });
+});
 
 test('a batch stops at its cap, in the order of its items, and goes on from there under a higher one', async () => {
-  await inWorld(env, { jobTimeMs: 0, caps: {} }, async (world) => {
+  await inWorld(env, { ...PAID, jobTimeMs: 0 }, async (world) => {
     const start = (videos: number) =>
       world.videos.startBatch(
         { requests: requests(5), window: 1, cap: { videos }, ...RARE_POLLS },

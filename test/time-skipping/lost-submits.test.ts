@@ -1,9 +1,6 @@
-import { randomUUID } from 'node:crypto';
-import { createVideoClient } from '../../src/client/video-client';
 import type { VideoJob } from '../../src/client/video-job';
 import type { JobInput } from '../../src/contract/job';
 import type { SubmitDecision } from '../../src/contract/lost-submit';
-import { isVideoFailure } from '../../src/contract/video-failure';
 import { createVideoService } from '../../src/service';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
 import type { AnswerFault } from '../../src/testing/faults';
@@ -11,7 +8,7 @@ import { type RawRequest, replyJson, startRawServer } from '../service/raw-serve
 import { expectRow } from '../support/expect-row';
 import { historyOf } from '../support/history';
 import { captureLogs, type LogLine } from '../support/logs';
-import { failureOf, inWorld, pause, quickWorkflows, untilProgress, type World } from '../support/world';
+import { failureOf, inWorld, pause, untilProgress, type World } from '../support/world';
 
 const SECOND = 1_000;
 const HOUR = 3_600 * SECOND;
@@ -162,27 +159,7 @@ test('a hold without a decision fails the job as SubmitUnconfirmed after 24 hour
   });
 });
 
-test('a decision is refused when none is needed: while waiting, after another one, after the end', async () => {
-  await inWorld(env, { jobTimeMs: HOUR }, async (world) => {
-    const job = await world.videos.start({ request });
-    await job.taskId();
-    const decide = () => failureOf(job.decideSubmit({ decision: 'resubmit' }));
-    expect(String(await decide())).toContain('No decision is needed: the job is waiting.');
-    await job.cancel();
-    await failureOf(job.result());
-    expect(String(await decide())).toContain('has ended');
-
-    const held = await heldJob(world);
-    const both = await Promise.allSettled([
-      held.decideSubmit({ decision: 'abandon' }),
-      held.decideSubmit({ decision: 'resubmit' }),
-    ]);
-    expect(both.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
-    await held.result().catch(() => undefined);
-  });
-});
-
-test('a task to adopt is polled before the next decision, and the first valid decision wins', async () => {
+test('a task to adopt is polled before the next decision, the first valid decision wins, and later ones are refused', async () => {
   await inWorld(env, { jobTimeMs: 0 }, async (world) => {
     const job = await heldJob(world);
     const taskId = lostTask(world);
@@ -197,6 +174,7 @@ test('a task to adopt is polled before the next decision, and the first valid de
     expect(ends[3]?.status).toBe('rejected');
     expect((await job.result()).taskId).toBe(taskId);
     expect(world.emulator.generations()).toHaveLength(1);
+    expect(String(await failureOf(job.decideSubmit({ decision: 'resubmit' })))).toContain('has ended');
   });
 });
 
@@ -242,26 +220,22 @@ test('the policy of a job replaces that of its worker, which replaces hold', asy
   await inWorld(env, { jobTimeMs: 0, onLostSubmit: 'fail' }, async ({ emulator, videos }) => {
     const posts = () => emulator.calls.filter(({ call }) => call === 'submit').length;
     emulator.next('submit', { kind: 'cut-body' });
+    const { taskId } = await videos.execute({ request, onLostSubmit: 'resubmit' });
+    expect(taskId).toBe(emulator.generations().at(-1)?.taskId);
+    expect(posts()).toBe(2);
+
+    emulator.next('submit', { kind: 'cut-body' });
     const failure = await failureOf(videos.execute({ request }));
     expectRow(failure, 'SubmitUnconfirmed', undefined);
     expect(String(failure)).not.toContain('nobody decided');
-    expect(posts()).toBe(1);
 
-    emulator.next('submit', { kind: 'cut-body' });
-    const { taskId } = await videos.execute({ request, onLostSubmit: 'resubmit' });
-    expect(taskId).toBe(emulator.generations().at(-1)?.taskId);
-    expect(posts()).toBe(1 + 2);
-  });
-});
-
-test('a request in flight at the deadline may have made a task, and the failure says so', async () => {
-  await inWorld(env, { onLostSubmit: 'fail' }, async ({ emulator, videos }) => {
+    // A request in flight at the deadline may have made a task.
     emulator.next('submit', { kind: 'late', ms: 6_000 });
-    const failure = await failureOf(videos.execute({ request, deadline: '5s' }));
-    expectRow(failure, 'SubmitUnconfirmed', undefined);
-    expect(String(failure)).toContain('attempt 1 ended before its answer was known');
-    // The policy of the worker applies: nobody is asked.
-    expect(String(failure)).not.toContain('nobody decided');
+    const late = await failureOf(videos.execute({ request, deadline: '5s' }));
+    expectRow(late, 'SubmitUnconfirmed', undefined);
+    expect(String(late)).toContain('attempt 1 ended before its answer was known');
+    expect(String(late)).not.toContain('nobody decided');
+    expect(posts()).toBe(4);
   });
 });
 
@@ -274,7 +248,7 @@ function trickle({ socket }: RawRequest): void {
   socket.once('close', () => clearInterval(timer));
 }
 
-test('submits whose answers trickle are lost, free their slots for later jobs, and let the worker drain', async () => {
+test('submits whose answers trickle are lost, and free their slots for later jobs', async () => {
   let posts = 0;
   const server = await startRawServer((request) => {
     if (!request.line.startsWith('POST')) trickle(request);
@@ -283,34 +257,16 @@ test('submits whose answers trickle are lost, free their slots for later jobs, a
   });
   const timeouts = { submit: 500, poll: 500 };
   const service = createVideoService({ baseUrl: server.url, apiKey: () => 'key-0123456789', timeouts });
-  const taskQueue = `trickle-${randomUUID()}`;
-  const worker = await env.createWorker({
-    taskQueue,
-    service,
-    worker: quickWorkflows(),
+  await inWorld(env, { onLostSubmit: 'fail', wrapService: () => service }, async ({ videos }) => {
+    const start = (number: number) => videos.start({ request: { prompt: `Fox ${number}` } });
+    const trickled = await Promise.all(Array.from({ length: SLOTS }, (_, number) => start(number)));
+    while (posts < SLOTS) await server.nextRequest();
+    const refused = await failureOf((await start(SLOTS)).result());
+    expectRow(refused, 'InvalidRequest', undefined);
+    expect(String(refused)).toContain('No foxes.');
+    for (const job of trickled) expectRow(await failureOf(job.result()), 'SubmitUnconfirmed', undefined);
+    expect(posts).toBe(SLOTS + 1);
   });
-  const running = worker.run();
-  const videos = await createVideoClient({ client: env.temporal.client, taskQueue });
-  const start = (number: number) =>
-    videos.start({ request: { prompt: `Fox ${number}` }, onLostSubmit: 'fail' });
-
-  const trickled = await Promise.all(Array.from({ length: SLOTS }, (_, number) => start(number)));
-  while (posts < SLOTS) await server.nextRequest();
-  const later = await start(SLOTS);
-  const refused = await failureOf(later.result());
-  expect(isVideoFailure(refused, 'InvalidRequest')).toBe(true);
-  expect(String(refused)).toContain('No foxes.');
-  for (const job of trickled) {
-    expect(isVideoFailure(await failureOf(job.result()), 'SubmitUnconfirmed')).toBe(true);
-  }
-  expect(posts).toBe(SLOTS + 1);
-
-  // Two more in flight while the worker drains: it does not wait for them forever.
-  posts = 0;
-  await Promise.all([start(SLOTS + 1), start(SLOTS + 2)]);
-  while (posts < 2) await server.nextRequest();
-  worker.shutdown();
-  await running;
   await service.close();
   await server.close();
 });

@@ -1,14 +1,24 @@
+import { randomUUID } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { inspect } from 'node:util';
+import { historyToJSON } from '@temporalio/common/lib/proto-utils';
 import { run } from '../../src/cli/run';
+import type { VideoJob } from '../../src/client/video-job';
 import { type Call, FAILURES, type FailureType, isFailureType } from '../../src/contract/failure-table';
 import type { JobInput } from '../../src/contract/job';
+import { createVideoService } from '../../src/service';
 import { freePort } from '../../src/temporal-server/loopback-port';
-import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
+import { createVideoTestEnvironment, type Emulator, type VideoTestEnvironment } from '../../src/testing';
+import { noiseVideo } from '../../src/testing/video/make-video';
 import { prometheusMetrics } from '../../src/worker/worker-monitor';
 import { FakeTerminal } from '../cli/fake-terminal';
+import { reply, replyJson, startRawServer } from '../service/raw-server';
 import { readPage, sectionOf } from '../support/docs-page';
+import { historyOf } from '../support/history';
 import { captureLogs, type LogLine } from '../support/logs';
 import { readMetrics } from '../support/read-metrics';
+import { filesIn, recordsIn } from '../support/stored-files';
 import { failureOf, inWorld, pause, type World, type WorldOptions } from '../support/world';
 
 const SECTION = sectionOf(readPage('failures.md'), 'Where a failure shows');
@@ -18,6 +28,17 @@ const MINUTE = 60_000;
 const EVERY_MINUTE = { min: '1m', max: '1m' };
 const MANY = 30;
 const times = <T>(fault: T) => Array.from({ length: MANY }, () => fault);
+
+const apiKey = `sk-${randomUUID()}`;
+/** A part of the key, and other encodings of it. */
+const SPELLINGS = [
+  apiKey.slice(0, 20),
+  Buffer.from(apiKey).toString('base64').replace(/=+$/, '').slice(0, -1),
+  apiKey.replace('s', '\\u0073').replaceAll('-', '%2D'),
+];
+const QUOTES_KEY = `bad key: Bearer ${apiKey} ${SPELLINGS.join(' ')}`;
+const quotesLink = ({ url, linkSignature }: Emulator) =>
+  `cannot open ${url}/files/x.mp4?signature=${linkSignature}`;
 
 let env: VideoTestEnvironment;
 let logs: LogLine[];
@@ -30,6 +51,9 @@ afterAll(() => env.teardown());
 /** The rows of the table in the page. */
 const PLACES = ['`videogen status`', 'Temporal UI', 'Metrics', 'Log'] as const;
 type Place = (typeof PLACES)[number];
+
+/** The same for nearly all jobs, which share a worker. */
+const WORLD: WorldOptions = { apiKey, largestVideoBytes: 100_000 };
 
 /** How each failure comes about: the world of the job, what happens to it, and its input. */
 interface Cause {
@@ -50,12 +74,11 @@ const calls = (call: Call, result: string) => [
 
 const CAUSES: Record<FailureType, Cause> = {
   InvalidRequest: {
-    faults: ({ emulator }) => emulator.next('submit', { kind: 'refused', status: 400, message: 'no foxes' }),
+    faults: ({ emulator }) => emulator.next('submit', { kind: 'refused', status: 400, message: QUOTES_KEY }),
     also: { '`videogen status`': ['HTTP 400'], Metrics: calls('submit', 'refused') },
   },
   Unauthorized: {
-    faults: ({ emulator }) =>
-      emulator.next('submit', { kind: 'refused', status: 401, message: 'no such key' }),
+    faults: ({ emulator }) => emulator.next('submit', { kind: 'refused', status: 401, message: QUOTES_KEY }),
     also: { Metrics: calls('submit', 'refused') },
   },
   RateLimited: {
@@ -92,7 +115,7 @@ const CAUSES: Record<FailureType, Cause> = {
   },
   GenerationFailed: {
     faults: ({ emulator }) =>
-      emulator.next('status', { kind: 'failed-task', code: 'foxes', message: 'too many foxes' }),
+      emulator.next('status', { kind: 'failed-task', code: 'foxes', message: QUOTES_KEY }),
     also: { 'Temporal UI': ['The service says: failed'], Metrics: calls('poll', 'passed') },
   },
   ContentRefused: {
@@ -117,7 +140,10 @@ const CAUSES: Record<FailureType, Cause> = {
   VideoUnavailable: {
     world: { jobTimeMs: 0 },
     faults: ({ emulator }) =>
-      emulator.next('download', ...times({ kind: 'refused', status: 403, message: 'expired' } as const)),
+      emulator.next(
+        'download',
+        ...times({ kind: 'refused', status: 403, message: quotesLink(emulator) } as const),
+      ),
     also: { Metrics: calls('download', 'refused'), Log: ["event: 'downloading'"] },
   },
   VideoCorrupt: {
@@ -126,7 +152,7 @@ const CAUSES: Record<FailureType, Cause> = {
     also: { Metrics: ['videogen_download_bytes_total'], Log: ["event: 'downloading'"] },
   },
   VideoTooLarge: {
-    world: { jobTimeMs: 0, largestVideoBytes: 1_000 },
+    world: { jobTimeMs: 0, videoBytes: 200_000 },
     also: { Metrics: calls('download', 'passed'), Log: ["event: 'downloading'"] },
   },
   StorageFailed: {
@@ -172,7 +198,7 @@ const CAUSES: Record<FailureType, Cause> = {
 /** What operators see of a job that fails so. */
 async function provoke(type: FailureType, run = 1): Promise<Record<Place, string>> {
   const { world: options = {}, faults, input = { request }, meanwhile } = CAUSES[type];
-  const seen = await inWorld(env, options, async (world) => {
+  const seen = await inWorld(env, { ...WORLD, ...options }, async (world) => {
     const workflowId = run === 1 ? `trouble-${type}` : `trouble-${type}-${run}`;
     await faults?.(world);
     const before = await readMetrics();
@@ -184,6 +210,7 @@ async function provoke(type: FailureType, run = 1): Promise<Record<Place, string
     if (isLate && run < 3) return undefined;
     expect(failure).toMatchObject({ type });
     await untilLogged(workflowId);
+    await expectNoSecrets(world, job, failure);
     return {
       '`videogen status`': await statusOf(workflowId),
       'Temporal UI': await detailsOf(workflowId),
@@ -192,6 +219,41 @@ async function provoke(type: FailureType, run = 1): Promise<Record<Place, string
     };
   });
   return seen ?? provoke(type, run + 1);
+}
+
+/** Every secret so far. */
+const secrets = new Set([apiKey, ...SPELLINGS]);
+
+function expectNone(traces: Record<string, string>): void {
+  for (const secret of secrets) {
+    expect(Object.keys(traces).filter((where) => traces[where]?.includes(secret))).toEqual([]);
+  }
+}
+
+/** Neither the API key nor a link is in anything that is visible about a job. */
+async function expectNoSecrets(world: World, job: VideoJob, outcome: unknown): Promise<void> {
+  const { storageFolder, emulator } = world;
+  secrets.add(emulator.linkSignature);
+  const handle = env.temporal.client.workflow.getHandle(job.workflowId);
+  const traces: Record<string, string> = {
+    outcome: inspect(outcome, { depth: 20 }),
+    progress: JSON.stringify(await job.progress()),
+    details: await detailsOf(job.workflowId),
+    memo: JSON.stringify((await handle.describe()).memo),
+    history: decodePayloads(historyToJSON(await historyOf(env.temporal.client, job.workflowId))),
+  };
+  for (const file of [...(await filesIn(storageFolder)), ...(await recordsIn(storageFolder))]) {
+    traces[file] = (await readFile(join(storageFolder, file))).toString('latin1');
+  }
+  expectNone(traces);
+}
+
+/** Payloads in a history are base64. Appends them decoded, so that a secret in one is found. */
+function decodePayloads(json: string): string {
+  const decoded = [...json.matchAll(/"data":\s*"([^"]+)"/g)].map(([, data]) =>
+    Buffer.from(data ?? '', 'base64').toString(),
+  );
+  return json + decoded.join('\n');
 }
 
 /** On a screen that is wide enough for every line. */
@@ -237,7 +299,7 @@ async function observed(histogram: string): Promise<number[]> {
 
 // Before all other jobs, whose tasks would be counted too.
 test('how long a task took, and how long its video lay ready, is measured of a task of the job and not of an adopted one', async () => {
-  await inWorld(env, { jobTimeMs: 1.5 * MINUTE }, async ({ videos, service }) => {
+  await inWorld(env, { ...WORLD, jobTimeMs: 1.5 * MINUTE }, async ({ videos, service }) => {
     await videos.execute({ request, polling: EVERY_MINUTE });
     const [tasks, seconds = 0] = await observed('videogen_generation_seconds');
     const [ready, lag = 0] = await observed('videogen_ready_lag_seconds');
@@ -256,7 +318,7 @@ test('how long a task took, and how long its video lay ready, is measured of a t
   });
 });
 
-test.each(TYPES)('%s shows where the page says', async (type) => {
+test.each(TYPES)('%s shows where the page says, and no secret shows anywhere', async (type) => {
   const seen = await provoke(type);
   const { meaning, advice } = FAILURES[type];
   const { problem = meaning, also = {} } = CAUSES[type];
@@ -272,4 +334,57 @@ test.each(TYPES)('%s shows where the page says', async (type) => {
     const missing = expected.filter((text) => !seen[place].includes(text));
     expect({ place, shows: seen[place], missing }).toEqual({ place, shows: seen[place], missing: [] });
   }
+});
+
+/** Log lines arrive late. */
+async function untilStored({ workflowId }: VideoJob): Promise<void> {
+  const isStored = ({ message, meta }: LogLine) =>
+    message === 'stored' && Object(meta).workflowId === workflowId;
+  while (!logs.some(isStored)) await pause();
+}
+
+test('no secret shows of a job that met errors and stored its video', async () => {
+  await inWorld(env, { ...WORLD, jobTimeMs: 0 }, async (world) => {
+    const { emulator, videos } = world;
+    const refused = { kind: 'refused', status: 403, message: quotesLink(emulator) } as const;
+    emulator.next('status', { kind: 'reset' }, { kind: 'server-error' }, { kind: 'bad-json' }, refused);
+    emulator.next('download', { kind: 'cut', afterBytes: 10 }, { kind: 'web-page' }, refused);
+    const job = await videos.start({ request });
+    await expectNoSecrets(world, job, await job.result());
+    expect(emulator.scriptIsSpent()).toBe(true);
+    await untilStored(job);
+  });
+});
+
+test('no secret shows of a profile with a secret header, and of an ambiguous answer with a key in it', async () => {
+  const secretHeader = `workspace-${randomUUID()}`;
+  secrets.add(secretHeader);
+  const video = await noiseVideo(request, 64 * 1024);
+  const server = await startRawServer((asked) => {
+    if (asked.line.includes('/v.mp4')) return reply(asked, { body: video });
+    // A second id, and an error beside a success, each with the secrets of the request.
+    const task = { task_id: 'task-1', taskId: `of-${secretHeader}-${apiKey}` };
+    if (asked.line.startsWith('POST')) return replyJson(asked, task);
+    const error = { code: secretHeader, message: `${asked.headers['x-workspace']} and ${apiKey}` };
+    replyJson(asked, { ...task, status: 'succeeded', video_url: '/v.mp4', error });
+  });
+  const profile = { headers: { 'x-workspace': secretHeader } };
+  const service = createVideoService({ baseUrl: server.url, apiKey: () => apiKey, profile });
+  await inWorld(env, { ...WORLD, wrapService: () => service }, async (world) => {
+    const job = await world.videos.start({ request });
+    const result = await job.result();
+    expect(result.taskId).toBe('task-1');
+    await expectNoSecrets(world, job, result);
+    await untilStored(job);
+  });
+  await service.close();
+  await server.close();
+  expect(server.requests.map(({ headers }) => headers['x-workspace'])).toContain(secretHeader);
+  expect(logs.filter(({ message }) => message === 'the answer is ambiguous').length).toBeGreaterThan(1);
+});
+
+test('no secret shows in the log of these jobs', () => {
+  const log = inspect(logs, { depth: 20, maxArrayLength: null, maxStringLength: null });
+  expect(log).toContain('submitted');
+  expectNone({ log });
 });
