@@ -25,8 +25,8 @@ import {
   type FaultyService,
   isRead,
   type MakeClient,
-  startUnreadAddresses,
-  type UnreadAddresses,
+  type OtherAddresses,
+  startOtherAddresses,
 } from './faulty-service';
 
 const REQUEST = { prompt: 'A red fox' };
@@ -171,21 +171,6 @@ test.each<[FailureType, object]>([
   await service.close();
 });
 
-test.each<[CallName, number, FailureType]>([
-  ['submit', 500, 'SubmitUnconfirmed'],
-  ['submit', 429, 'SubmitUnconfirmed'],
-  ['submit', 503, 'ServiceFailed'],
-  ['poll', 500, 'ServiceFailed'],
-])(
-  'with a profile that says after which statuses a task may exist, a %s that is answered %d means %s',
-  async (call, status, type) => {
-    const profile = { refusals: { taskMayExist: [429, 500] } };
-    script(call, { kind: 'refused', status, message: 'no foxes' });
-    const { failure } = await failureOf(start(call, world.activitiesAt(world.emulator.url, { profile })));
-    expect([failure.type, failure.nonRetryable]).toEqual([type, type === 'SubmitUnconfirmed']);
-  },
-);
-
 const MINUTE = 60_000;
 const in30Seconds = () => new Date(Date.now() + 30_000);
 const waits: [what: string, call: CallName, retryAfter: () => number | Date, least: number, most: number][] =
@@ -227,50 +212,23 @@ test.each(CALL_NAMES)(
   },
 );
 
-describe('a submit whose content is refused', () => {
-  const refused = (status: number) =>
-    script('submit', { kind: 'refused', status, code: 'content_policy_violation', message: 'no foxes' });
-  const submit = (more = {}, info = {}) =>
-    world.run(world.activities.submitVideo, { request: REQUEST, ...more }, { ...asJob(), ...info });
-
-  it.each([400, 403, 422, 499])('with HTTP %d has the service’s own code and message', async (status) => {
-    refused(status);
-    const { failure, details } = await failureOf(submit());
-    expect([failure.type, failure.nonRetryable]).toEqual(['ContentRefused', true]);
-    expect(details).toEqual({
-      status,
-      code: 'content_policy_violation',
-      message: 'no foxes',
-      stage: 'prompt',
-      field: 'prompt',
-      attempt: 1,
-    });
-    expect(failure.message).toContain('The content policy of the service refused the prompt: HTTP');
-  });
-
-  it.each([
-    [401, 'Unauthorized'],
-    [404, 'AnswerUnreadable'],
-    [409, 'SubmitUnconfirmed'],
-    [429, 'RateLimited'],
-    [500, 'ServiceFailed'],
-  ])('with HTTP %d is %s, whatever its code', async (status, type) => {
-    refused(status);
-    const { failure, details } = await failureOf(submit());
-    expect(failure.type).toBe(type);
-    expect(details).not.toHaveProperty('stage');
-  });
-
-  it('is refused also when the service may know its key, and mentions a submit that was lost before', async () => {
-    refused(422);
-    const resubmitted = await failureOf(submit({ repeats: ['send-1'] }));
-    expect(resubmitted.failure.type).toBe('ContentRefused');
-    const lost = { heartbeatDetails: { sends: [{ id: 'send-1', attempt: 1 }] }, attempt: 2 };
-    refused(422);
-    const { failure } = await failureOf(submit({ onLostSubmit: 'resubmit' }, lost));
-    expect(failure.type).toBe('ContentRefused');
-    expect(failure.message).toContain('a task may still exist');
-  });
+test.each<[status: number, type: FailureType]>([
+  [400, 'ContentRefused'],
+  [422, 'ContentRefused'],
+  [499, 'ContentRefused'],
+  [401, 'Unauthorized'],
+  [409, 'SubmitUnconfirmed'],
+  [429, 'RateLimited'],
+  [500, 'ServiceFailed'],
+])('a submit that is answered %d with the code of refused content means %s', async (status, type) => {
+  script('submit', { kind: 'refused', status, code: 'content_policy_violation', message: 'no foxes' });
+  const { failure, details } = await failureOf(start('submit'));
+  expect(failure.type).toBe(type);
+  expect(details).toMatchObject({ status, code: 'content_policy_violation', message: 'no foxes' });
+  const isRefused = type === 'ContentRefused';
+  expect([details.stage, details.field]).toEqual(isRefused ? ['prompt', 'prompt'] : [undefined, undefined]);
+  const explained = 'The content policy of the service refused the prompt: HTTP';
+  expect(failure.message.includes(explained)).toBe(isRefused);
 });
 
 test('a failure never contains the API key or the signature of a link', () => {
@@ -301,34 +259,34 @@ type CourseName = keyof typeof COURSES;
  * and with `resubmit`. Then what it means to the first poll, and to the first connection of a download, which may recover by
  * itself.
  *
- * "Reset before bytes" is a connection that is reset before the request begins. With "reset unread" the request has
- * left; the client cannot know that the server did not read it, so the submit counts as lost.
+ * "Reset before bytes" is a connection that is reset before the request begins. With "reset before acting" the request has
+ * left; the client cannot know that the server did not act on it, so the submit counts as lost.
  */
 // biome-ignore format: a table is read by its columns.
 const FAULTS: [
   fault: Fault, submit: FailureType, hold: CourseName, resubmit: CourseName, poll: FailureType, download: FailureType | 'recovered',
 ][] = [
-  ['refused',            'ServiceUnreachable', '2/1 task',    '2/1 task',    'ServiceUnreachable', 'ServiceUnreachable'],
-  ['reset before bytes', 'ServiceUnreachable', '2/1 task',    '2/1 task',    'ServiceUnreachable', 'ServiceUnreachable'],
-  ['reset unread',       'SubmitUnconfirmed',  '1/0 lost',    '2/1 task',    'ServiceUnreachable', 'recovered'],
-  ['reset after bytes',  'SubmitUnconfirmed',  '1/1 lost',    '2/2 task',    'ServiceUnreachable', 'recovered'],
-  ['cut in headers',     'SubmitUnconfirmed',  '1/1 lost',    '2/2 task',    'ServiceUnreachable', 'recovered'],
-  ['cut in body',        'SubmitUnconfirmed',  '1/1 lost',    '2/2 task',    'ServiceUnreachable', 'recovered'],
-  ['hang',               'SubmitUnconfirmed',  '1/1 lost',    '2/2 task',    'ServiceUnreachable', 'recovered'],
-  [429,                  'RateLimited',        '2/1 task',    '2/1 task',    'RateLimited',        'RateLimited'],
-  [500,                  'ServiceFailed',      '2/1 task',    '2/1 task',    'ServiceFailed',      'ServiceFailed'],
-  [409,                  'SubmitUnconfirmed',  '1/0 lost',    '2/1 task',    'AnswerUnreadable',   'VideoUnavailable'],
-  [303,                  'SubmitUnconfirmed',  '1/0 lost',    '2/1 task',    'AnswerUnreadable',   'VideoUnavailable'],
-  [422,                  'InvalidRequest',     '1/0 refused', '1/0 refused', 'AnswerUnreadable',   'VideoUnavailable'],
-  ['bad JSON',           'SubmitUnconfirmed',  '1/1 lost',    '2/2 task',    'AnswerUnreadable',   'VideoCorrupt'],
-  ['empty 200',          'SubmitUnconfirmed',  '1/1 lost',    '2/2 task',    'AnswerUnreadable',   'VideoCorrupt'],
+  ['refused',             'ServiceUnreachable', '2/1 task',    '2/1 task',    'ServiceUnreachable', 'ServiceUnreachable'],
+  ['reset before bytes',  'ServiceUnreachable', '2/1 task',    '2/1 task',    'ServiceUnreachable', 'ServiceUnreachable'],
+  ['reset before acting', 'SubmitUnconfirmed',  '1/0 lost',    '2/1 task',    'ServiceUnreachable', 'recovered'],
+  ['reset after bytes',   'SubmitUnconfirmed',  '1/1 lost',    '2/2 task',    'ServiceUnreachable', 'recovered'],
+  ['cut in headers',      'SubmitUnconfirmed',  '1/1 lost',    '2/2 task',    'ServiceUnreachable', 'recovered'],
+  ['cut in body',         'SubmitUnconfirmed',  '1/1 lost',    '2/2 task',    'ServiceUnreachable', 'recovered'],
+  ['hang',                'SubmitUnconfirmed',  '1/1 lost',    '2/2 task',    'ServiceUnreachable', 'recovered'],
+  [429,                   'RateLimited',        '2/1 task',    '2/1 task',    'RateLimited',        'RateLimited'],
+  [500,                   'ServiceFailed',      '2/1 task',    '2/1 task',    'ServiceFailed',      'ServiceFailed'],
+  [409,                   'SubmitUnconfirmed',  '1/0 lost',    '2/1 task',    'AnswerUnreadable',   'VideoUnavailable'],
+  [303,                   'SubmitUnconfirmed',  '1/0 lost',    '2/1 task',    'AnswerUnreadable',   'VideoUnavailable'],
+  [422,                   'InvalidRequest',     '1/0 refused', '1/0 refused', 'AnswerUnreadable',   'VideoUnavailable'],
+  ['bad JSON',            'SubmitUnconfirmed',  '1/1 lost',    '2/2 task',    'AnswerUnreadable',   'VideoCorrupt'],
+  ['empty 200',           'SubmitUnconfirmed',  '1/1 lost',    '2/2 task',    'AnswerUnreadable',   'VideoCorrupt'],
 ];
 
-let unread: UnreadAddresses & { close(): Promise<void> };
+let others: OtherAddresses & { close(): Promise<void> };
 beforeAll(async () => {
-  unread = await startUnreadAddresses();
+  others = await startOtherAddresses();
 });
-afterAll(() => unread.close());
+afterAll(() => others.close());
 
 /** One job's own service, which has met all faults in the end. */
 async function atService(
@@ -336,7 +294,7 @@ async function atService(
   { makeClient = createVideoService, ...options }: EmulatorOptions & { makeClient?: MakeClient } = {},
 ): Promise<void> {
   const emulator = await startEmulator({ jobTimeMs: 0, videoBytes: 64 * 1024, ...options });
-  const service = createFaultyService(emulator, unread, makeClient);
+  const service = createFaultyService(emulator, others, makeClient);
   try {
     await work(service, emulator);
     expect(service.unmet()).toEqual([]);
@@ -378,39 +336,39 @@ function expectCourse(
   expect({ posts: service.posts.length, tasks: emulator.generations().length }).toEqual({ posts, tasks });
 }
 
+/** A model of the AI SDK in place of the service itself. */
+const aiSdkModel: MakeClient = ({ baseUrl, apiKey, timeouts }) =>
+  emulatorService({ baseUrl, apiKey: apiKey() }, { timeouts });
+
 const SUBMITS = FAULTS.flatMap(([fault, failure, hold, resubmit]) => [
-  [fault, 'hold', hold, failure] as const,
-  [fault, 'resubmit', resubmit, failure] as const,
+  [fault, 'the service', 'hold', hold, failure, undefined] as const,
+  [fault, 'the service', 'resubmit', resubmit, failure, undefined] as const,
+  [fault, 'a model of the AI SDK', 'hold', hold, failure, aiSdkModel] as const,
 ]);
 
-/** The same promises for whoever speaks to the service. */
-const CLIENTS: [name: string, MakeClient][] = [
-  ['the service itself', createVideoService],
-  [
-    'a model of the AI SDK',
-    ({ baseUrl, apiKey, timeouts }) => emulatorService({ baseUrl, apiKey: apiKey() }, { timeouts }),
-  ],
-];
+test.each(SUBMITS)(
+  'a submit that meets %s at %s, on lost submit %s, continues as %s',
+  (fault, _at, onLostSubmit, course, failure, makeClient) =>
+    atService(
+      async (service, emulator) => {
+        service.next('submit', fault);
+        const ended = await submit(service, { onLostSubmit });
+        expectCourse(ended, COURSES[course], service, emulator);
+        expect(ended.failures).toEqual([failure]);
+        const { posts } = COURSES[course];
+        const arrived = emulator.calls.filter(({ call }) => call === 'submit').length;
+        expect(arrived).toBe(isRead(fault) ? posts : posts - 1);
+      },
+      { makeClient },
+    ),
+);
 
-describe.each(CLIENTS)('%s:', (_, makeClient) => {
-  test.each(SUBMITS)(
-    'a submit that meets %s, on lost submit %s, continues as %s',
-    (fault, onLostSubmit, course, failure) =>
-      atService(
-        async (service, emulator) => {
-          service.next('submit', fault);
-          const ended = await submit(service, { onLostSubmit });
-          expectCourse(ended, COURSES[course], service, emulator);
-          expect(ended.failures).toEqual([failure]);
-          const { posts } = COURSES[course];
-          const arrived = emulator.calls.filter(({ call }) => call === 'submit').length;
-          expect(arrived).toBe(isRead(fault) ? posts : posts - 1);
-        },
-        { makeClient },
-      ),
-  );
-
-  test('at a service that honours idempotency keys, a lost submit is paid for once, even with resubmit', () =>
+test.each([
+  ['the service', undefined],
+  ['a model of the AI SDK', aiSdkModel],
+])(
+  'where idempotency keys are honoured, %s is paid once for a lost submit, even with resubmit',
+  (_at, makeClient) =>
     atService(
       async (service, emulator) => {
         service.next('submit', 'reset after bytes');
@@ -418,35 +376,33 @@ describe.each(CLIENTS)('%s:', (_, makeClient) => {
         expectCourse(ended, COURSES['2/1 task'], service, emulator);
       },
       { makeClient, idempotencyKeys: 'honoured' },
-    ));
+    ),
+);
 
-  const LATER = FAULTS.map(([fault, , , , poll, download]) => [fault, poll, download] as const);
-  test.each(LATER)(
-    'a task goes on after %s to its poll, %s, and to its download, %s',
-    (fault, pollFailure, downloadFailure) =>
-      atService(
-        async (service, emulator) => {
-          const { end } = await submit(service, { onLostSubmit: 'hold' });
-          if (end instanceof ApplicationFailure) throw end;
-          const { taskId } = end;
-          service.next('poll', fault);
-          const polled = await attemptUntilEnd((info) =>
-            world.run(activitiesOf(service).pollVideo, { taskId }, info),
-          );
-          expect(polled.failures).toEqual([pollFailure]);
-          expect(polled.end).not.toBeInstanceOf(ApplicationFailure);
-          service.next('download', fault);
-          const downloaded = await attemptUntilEnd((info) =>
-            world.run(activitiesOf(service).downloadVideo, { taskId }, info),
-          );
-          expect(downloaded.failures).toEqual(downloadFailure === 'recovered' ? [] : [downloadFailure]);
-          expect(downloaded.end).not.toBeInstanceOf(ApplicationFailure);
-          expect(emulator.generations()).toHaveLength(1);
-        },
-        { makeClient },
-      ),
-  );
-});
+const LATER = FAULTS.map(([fault, , , , poll, download]) => [fault, poll, download] as const);
+
+test.each(LATER)(
+  'a task goes on after %s to its poll, %s, and to its download, %s',
+  (fault, pollFailure, downloadFailure) =>
+    atService(async (service, emulator) => {
+      const { end } = await submit(service, { onLostSubmit: 'hold' });
+      if (end instanceof ApplicationFailure) throw end;
+      const { taskId } = end;
+      service.next('poll', fault);
+      const polled = await attemptUntilEnd((info) =>
+        world.run(activitiesOf(service).pollVideo, { taskId }, info),
+      );
+      expect(polled.failures).toEqual([pollFailure]);
+      expect(polled.end).not.toBeInstanceOf(ApplicationFailure);
+      service.next('download', fault);
+      const downloaded = await attemptUntilEnd((info) =>
+        world.run(activitiesOf(service).downloadVideo, { taskId }, info),
+      );
+      expect(downloaded.failures).toEqual(downloadFailure === 'recovered' ? [] : [downloadFailure]);
+      expect(downloaded.end).not.toBeInstanceOf(ApplicationFailure);
+      expect(emulator.generations()).toHaveLength(1);
+    }),
+);
 
 describe('a POST with a key that the service may know', () => {
   test.each([409, 422] as const)('answered %d after the decision to resubmit is lost again', (status) =>

@@ -1,51 +1,32 @@
-import { rm } from 'node:fs/promises';
 import { type Client, WorkflowUpdateFailedError } from '@temporalio/client';
-import {
-  createVideoActivities,
-  type SubmittedTask,
-  type SubmitVideoInput,
-  type VideoActivities,
-} from '../../activities';
+import type { SubmittedTask, SubmitVideoInput, VideoActivities } from '../../activities';
 import { ledgersInTemporal } from '../../activities/ledger-client';
-import { run } from '../../src/cli/run';
 import { type Caps, type LedgerAnswer, type LedgerEntry, MOST_ENTRIES } from '../../src/contract/caps';
 import type { LostSubmitPolicy } from '../../src/contract/lost-submit';
+import type { Money } from '../../src/contract/money';
 import type { VideoRequest } from '../../src/contract/request';
-import type { ServiceProfile } from '../../src/service';
-import { createFileStorage } from '../../src/storage';
+import { ServiceFault, type ServiceProfile, type TaskReading } from '../../src/service';
+import { JobRecord } from '../../src/storage';
 import { Ledger } from '../../workflows/ledger';
-import { FakeTerminal } from '../cli/fake-terminal';
-import {
-  type ActivityWorld,
-  type Attempt,
-  asJob,
-  createActivityWorld,
-  failureOf,
-  notesOf,
-  startAttempt,
-} from './activity-world';
+import { type Attempt, asJob, failureOf, notesOf, startAttempt } from './activity-world';
+import { createMemoryWorld, inMemory, reading, SUCCEEDED } from './memory-world';
+import { following } from './submit-world';
 
 type Answer = (entries: LedgerEntry[]) => LedgerAnswer[] | Promise<LedgerAnswer[]>;
 
 interface SentUpdate {
   workflowId: string;
   taskQueue: string;
-  args: unknown[];
   entries: LedgerEntry[];
-  deadline: number;
 }
 
 /** The client of a Temporal that answers the updates of its ledgers as a test says, and what was sent to it. */
 function temporalWithLedgers(answer: Answer) {
   const sent: SentUpdate[] = [];
-  let deadline = 0;
   const client = {
     options: { namespace: 'films' },
     connection: {},
-    withDeadline: async (untilMs: number, call: () => Promise<unknown>) => {
-      deadline = untilMs;
-      return call();
-    },
+    withDeadline: async (_untilMs: number, call: () => Promise<unknown>) => call(),
     workflow: {
       executeUpdateWithStart: async (
         _update: string,
@@ -54,11 +35,11 @@ function temporalWithLedgers(answer: Answer) {
           startWorkflowOperation: { options },
         }: {
           args: [LedgerEntry[]];
-          startWorkflowOperation: { options: { workflowId: string; taskQueue: string; args: unknown[] } };
+          startWorkflowOperation: { options: { workflowId: string; taskQueue: string } };
         },
       ) => {
-        const { workflowId, taskQueue, args } = options;
-        sent.push({ workflowId, taskQueue, args, entries, deadline });
+        const { workflowId, taskQueue } = options;
+        sent.push({ workflowId, taskQueue, entries });
         return answer(entries);
       },
     },
@@ -69,16 +50,23 @@ function temporalWithLedgers(answer: Answer) {
 const REQUEST: VideoRequest = { prompt: 'A red fox', duration: 5 };
 const usd = (amount: number) => ({ amount, currency: 'USD' });
 const PRICED: ServiceProfile = { prices: { currency: 'USD', table: [{ perSecond: 0.1 }] } };
+const LOST = new ServiceFault('cut', {});
+const REFUSED = new ServiceFault('answered', { status: 400 });
+const FAILED = new ServiceFault('answered', { status: 500 });
 
-let world: ActivityWorld;
+let stored: Map<string, Buffer>;
+/** How the next requests end, which otherwise make tasks; and how many were sent. */
+let faults: ServiceFault[];
+let posts: number;
 let ledger: Ledger;
 let temporal: ReturnType<typeof temporalWithLedgers>;
-beforeEach(async () => {
-  world = await createActivityWorld();
+beforeEach(() => {
+  stored = new Map();
+  faults = [];
+  posts = 0;
   ledger = new Ledger(Date.now());
   temporal = temporalWithLedgers(count);
 });
-afterEach(() => world.close());
 
 const count = (entries: LedgerEntry[]): LedgerAnswer[] => ledger.write(entries, Date.now());
 /** A ledger that cannot be told what a submit cost. */
@@ -91,32 +79,43 @@ interface Setup {
   caps?: Caps;
   profile?: ServiceProfile;
   onLostSubmit?: LostSubmitPolicy;
+  /** What polls find. */
+  task?: TaskReading;
 }
 
 /** A worker with these caps, at the one ledger of the test. */
-function workerWith({ profile, ...worker }: Setup) {
-  const service = world.serviceAt(world.emulator.url, { profile });
-  const storage = createFileStorage(world.folder);
-  const { submitVideo, pollVideo, adoptTask } = createVideoActivities({ service, storage, ...worker });
-  const start = <I, T>(activity: (input: I) => Promise<T>, input: I, job: string, info = {}) =>
+function workerWith({ profile, task = SUCCEEDED, ...worker }: Setup) {
+  const start = async () => {
+    posts += 1;
+    const fault = faults.shift();
+    if (fault) throw fault;
+    return { taskId: `task-${posts}` };
+  };
+  const service = { profile, start, status: async () => task };
+  const storage = inMemory(stored);
+  const { submitVideo, pollVideo, adoptTask } = createMemoryWorld(undefined, {
+    service,
+    storage,
+    ...worker,
+  }).activities;
+  const run = <I, T>(activity: (input: I) => Promise<T>, input: I, job: string, info = {}) =>
     startAttempt(activity, input, { ...asJob(job), ...info }, [], temporal.client);
   type Poll = Parameters<VideoActivities['pollVideo']>[0];
   return {
     submit: (job: string, more: Partial<SubmitVideoInput> = {}, info = {}) =>
-      start(submitVideo, { request: REQUEST, ...more }, job, info),
+      run(submitVideo, { request: REQUEST, ...more }, job, info),
     poll: async (job: string, { taskId, record }: SubmittedTask, more: Partial<Poll> = {}) => {
-      const status = await start(pollVideo, { taskId, ...(record && { record }), ...more }, job).result;
+      const status = await run(pollVideo, { taskId, ...(record && { record }), ...more }, job).result;
       // A poll does not wait for the ledger.
       await new Promise((resolve) => setImmediate(resolve));
       return status;
     },
-    adopt: (job: string, taskId: string) => start(adoptTask, { taskId, request: REQUEST }, job).result,
+    adopt: (job: string, taskId: string) => run(adoptTask, { taskId, request: REQUEST }, job).result,
   };
 }
 const submitter = (setup: Setup) => workerWith(setup).submit;
 
 const counted = () => ledger.report().counts.map(({ used, reserved }) => [used.videos, reserved.videos]);
-const posts = () => world.emulator.calls.length;
 
 /** The ids that whoever decides to repeat the lost submit gives. */
 async function loseSubmit(submit: Attempt<unknown>): Promise<string[]> {
@@ -139,15 +138,15 @@ test('a submit reserves before its POST; the next one is refused before a byte i
   const { failure, details } = await failureOf(refused);
   expect(failure).toMatchObject({ type: 'CapReached', nonRetryable: true });
   expect(details).toMatchObject({ cap: 'day.videos', capLeft: 0 });
-  expect(posts()).toBe(1);
+  expect(posts).toBe(1);
   expect(notesOf(refused)).toEqual([{ attemptWithoutTask: 1 }]);
 });
 
 test.each([
-  ['the service refused', { kind: 'refused', status: 400, message: 'no foxes' }],
-  ['the service failed at', { kind: 'server-error' }],
-] as const)('a submit that %s is not counted', async (_what, fault) => {
-  world.emulator.next('submit', fault);
+  ['the service refused', REFUSED],
+  ['the service failed at', FAILED],
+])('a submit that %s is not counted', async (_what, fault) => {
+  faults = [fault];
   const submit = submitter({ caps: { day: { videos: 1 } } });
   await failureOf(submit('fox-1'));
   expect(counted()).toEqual([[0, 0]]);
@@ -158,12 +157,15 @@ test('the worker counts in the ledger of the queue of the workflow', async () =>
   const submit = submitter({ caps: { day: { videos: 9 } }, profile: PRICED });
   await submit('fox', { ledgerQueue: 'films' }, { taskQueue: 'own' }).result;
   await submit('hare', {}, { taskQueue: 'own' }).result;
-  expect(temporal.sent.map(({ taskQueue }) => taskQueue)).toEqual(['films', 'own']);
+  expect(temporal.sent).toMatchObject([
+    { workflowId: 'videogen-ledger-films', taskQueue: 'films' },
+    { workflowId: 'videogen-ledger-own', taskQueue: 'own' },
+  ]);
   expect(temporal.sent[0]?.entries).toMatchObject([{ takes: { videos: 1, seconds: 5, USD: 0.5 } }]);
 });
 
 test('a lost submit is counted beside the decided resubmit, and the cost of the job says so', async () => {
-  world.emulator.next('submit', { kind: 'reset' });
+  faults = [LOST];
   const submit = submitter({ caps: { day: { videos: 2 } }, profile: PRICED });
   const repeats = await loseSubmit(submit('fox'));
   expect(counted()).toEqual([[0, 1]]);
@@ -172,19 +174,8 @@ test('a lost submit is counted beside the decided resubmit, and the cost of the 
   expect(cost).toMatchObject({ estimated: usd(0.5), lostSubmits: 1 });
 });
 
-test('a lost submit is counted beside the submit that repeats it by itself', async () => {
-  world.emulator.next('submit', { kind: 'reset' });
-  const submit = submitter({ caps: { day: { videos: 2 } }, onLostSubmit: 'resubmit' });
-  const first = submit('fox');
-  await failureOf(first);
-  await submit('fox', {}, { attempt: 2, heartbeatDetails: first.beats.at(-1) }).result;
-  expect(counted()).toEqual([[0, 2]]);
-  expect(posts()).toBe(2);
-});
-
 test('a lost submit stays counted when the service refuses the decided resubmit', async () => {
-  world.emulator.next('submit', { kind: 'reset' });
-  world.emulator.next('submit', { kind: 'refused', status: 400, message: 'no foxes' });
+  faults = [LOST, REFUSED];
   const submit = submitter({ caps: { day: { videos: 2 } }, profile: PRICED });
   const repeats = await loseSubmit(submit('fox'));
   const { details } = await failureOf(submit('fox', { repeats }, { activityId: 'decided' }));
@@ -193,7 +184,7 @@ test('a lost submit stays counted when the service refuses the decided resubmit'
 });
 
 test('a lost submit counts under the own cap of its job, however often somebody decides to repeat it', async () => {
-  world.emulator.next('submit', { kind: 'reset' }, { kind: 'reset' });
+  faults = [LOST, LOST];
   const submit = submitter({});
   const cap = { videos: 2 };
   const first = await loseSubmit(submit('fox', { cap }));
@@ -201,31 +192,30 @@ test('a lost submit counts under the own cap of its job, however often somebody 
   const repeats = [...first, ...second];
   const { failure } = await failureOf(submit('fox', { cap, repeats }, { activityId: 'again' }));
   expect(failure.type).toBe('CapReached');
-  expect(posts()).toBe(2);
+  expect(posts).toBe(2);
 });
 
 test('a lost submit counts under the own cap of a later job of the name, although its repetition was refused', async () => {
-  world.emulator.next('submit', { kind: 'reset' }, { kind: 'refused', status: 400, message: 'no foxes' });
+  faults = [LOST, REFUSED];
   const submit = submitter({});
   const repeats = await loseSubmit(submit('fox'));
   await failureOf(submit('fox', { repeats }, { activityId: 'decided' }));
   const { failure } = await failureOf(submit('fox', { cap: { videos: 1 } }, { activityId: 'later' }));
   expect(failure.type).toBe('CapReached');
-  expect(posts()).toBe(2);
+  expect(posts).toBe(2);
 });
 
 test('a lost submit is not repeated by itself under a cap of one video, which never resets', async () => {
-  world.emulator.next('submit', { kind: 'reset' });
+  faults = [LOST];
   const submit = submitter({ onLostSubmit: 'resubmit' });
   const cap = { videos: 1 };
   const first = submit('fox', { cap });
   await failureOf(first);
-  const second = submit('fox', { cap }, { attempt: 2, heartbeatDetails: first.beats.at(-1) });
-  const { failure, details } = await failureOf(second);
+  const { failure, details } = await failureOf(submit('fox', { cap }, following(first).info));
   expect([failure.type, details.cap, details.capLeft]).toEqual(['CapReached', 'job.videos', 0]);
   expect(details.capResetsAt).toBeUndefined();
   expect(failure.message).toContain('a task may still exist');
-  expect(posts()).toBe(1);
+  expect(posts).toBe(1);
 });
 
 test('a ledger that cannot be reached keeps the request from being sent, and Temporal tries again', async () => {
@@ -235,16 +225,16 @@ test('a ledger that cannot be reached keeps the request from being sent, and Tem
   expect(failure.message).toContain(
     'nothing was sent, because the ledger of the caps cannot be reached: no worker',
   );
-  expect(posts()).toBe(0);
+  expect(posts).toBe(0);
 });
 
 test('a ledger that a refusal could not be given back to counts the retry beside it, never below what was paid', async () => {
-  world.emulator.next('submit', { kind: 'server-error' });
+  faults = [FAILED];
   temporal = temporalWithLedgers(onlyReserve);
   const caps = { day: { videos: 2 } };
   const first = submitter({ caps })('fox');
   await failureOf(first);
-  await submitter({ caps })('fox', {}, { attempt: 2, heartbeatDetails: first.beats.at(-1) }).result;
+  await submitter({ caps })('fox', {}, following(first).info).result;
   expect(counted()).toEqual([[0, 2]]);
 });
 
@@ -268,8 +258,6 @@ test('caps of the day, the key and the batch count together', async () => {
   ]);
 });
 
-const IN_CREDITS = { amount: 5, currency: 'credits' };
-
 test.each<[string, Setup, Partial<SubmitVideoInput>, string]>([
   [
     'money, without prices',
@@ -279,7 +267,7 @@ test.each<[string, Setup, Partial<SubmitVideoInput>, string]>([
   ],
   [
     'money in another currency',
-    { caps: { job: { money: IN_CREDITS } }, profile: PRICED },
+    { caps: { job: { money: { amount: 5, currency: 'credits' } } }, profile: PRICED },
     {},
     'the cost of the video is in USD and the cap in credits, and there is a cap on money (job.money)',
   ],
@@ -293,79 +281,71 @@ test.each<[string, Setup, Partial<SubmitVideoInput>, string]>([
   const { failure, details } = await failureOf(submitter(setup)('fox', input));
   expect([failure.type, failure.nonRetryable, details.message]).toEqual(['CapReached', true, message]);
   expect(details.capLeft).toBeUndefined();
-  expect(posts()).toBe(0);
+  expect(posts).toBe(0);
 });
 
-/** What `videogen spend` finds in the storage. */
-async function spent() {
-  const terminal = new FakeTerminal({ VIDEOGEN_STORAGE: world.folder, TEMPORAL_NAMESPACE: 'test' });
-  expect(await run(['spend', '--since', '1970-01-02', '--json'], terminal)).toBe(0);
-  expect(terminal.stderr).toBe('');
-  const { videos, charged, estimated } = JSON.parse(terminal.stdout);
-  return { videos, charged, estimated };
-}
-
 describe('when a task has ended, a poll', () => {
-  const FAILED_TASK = { kind: 'failed-task', code: 'internal', message: 'no foxes today' } as const;
   const caps = { day: { videos: 9, money: usd(9) } };
   const used = () => ledger.report().counts.map((account) => [account.used, account.reserved.videos]);
-
-  const atCharge = async (charge?: number) => {
-    await world.close();
-    world = await createActivityWorld(charge === undefined ? {} : { charge });
-    return workerWith({ caps, profile: PRICED });
+  /** A worker whose polls find the task ended so, and what the service has charged for it. */
+  const workerAfter = (state: 'succeeded' | 'failed', charged?: Money) => {
+    const { task } = state === 'succeeded' ? SUCCEEDED : reading({ state, word: 'failed' });
+    return workerWith({ caps, profile: PRICED, task: reading(task, charged && { charged }) });
+  };
+  /** What the record says that the task cost. */
+  const recordedCost = async ({ record = '' }: SubmittedTask) => {
+    const { task } = await new JobRecord(inMemory(stored), { namespace: 'test', job: 'fox' }, record).read();
+    return task?.cost;
   };
 
   test.each([
-    ['what the service charged for the video', 0.3, 0.3],
+    ['what the service charged for the video', usd(0.3), 0.3],
     ['the estimate if the service does not say what it charged', undefined, 0.5],
-  ])('counts %s, once, however often the task is polled', async (_what, charge, USD) => {
-    const { submit, poll } = await atCharge(charge);
+  ])('counts %s, once, however often the task is polled', async (_what, charged, USD) => {
+    const { submit, poll } = workerAfter('succeeded', charged);
     const task = await submit('fox').result;
     for (const _ of [1, 2]) await poll('fox', task);
     expect(used()).toEqual([[{ videos: 1, seconds: 5, USD }, 0]]);
   });
 
   test('counts a task that failed and was not charged as nothing, in the caps and in the record', async () => {
-    const { submit, poll } = await atCharge(0.3);
-    world.emulator.next('submit', FAILED_TASK);
+    const { submit, poll } = workerAfter('failed', usd(0));
     const task = await submit('fox').result;
-    expect(await spent()).toMatchObject({ videos: 1, estimated: [usd(0.5)] });
-    expect(await poll('fox', task)).toMatchObject({ state: 'failed', charged: usd(0) });
-    await poll('fox', task);
+    expect(await recordedCost(task)).toEqual(task.cost);
+    for (const _ of [1, 2])
+      expect(await poll('fox', task)).toMatchObject({ state: 'failed', charged: usd(0) });
     expect(used()).toEqual([[{ videos: 0 }, 0]]);
-    expect(await spent()).toEqual({ videos: 1, charged: [usd(0)], estimated: [] });
+    expect(await recordedCost(task)).toEqual({ ...task.cost, charged: usd(0) });
     // A later job of this name finds the same task, with what it cost.
     expect((await submit('fox').result).cost).toEqual({ ...task.cost, charged: usd(0) });
   });
 
   test('counts the lost submit that a free task repeated, however often the task is polled', async () => {
-    const { submit, poll } = await atCharge(0.3);
-    world.emulator.next('submit', { kind: 'reset' }, FAILED_TASK);
+    const { submit, poll } = workerAfter('failed', usd(0));
+    faults = [LOST];
     const repeats = await loseSubmit(submit('fox'));
     const task = await submit('fox', { repeats }, { activityId: 'decided' }).result;
     for (const _ of [1, 2]) await poll('fox', task);
     expect(counted()).toEqual([[0, 1]]);
-    expect(await spent()).toEqual({ videos: 2, charged: [usd(0)], estimated: [usd(0.5)] });
+    expect(await recordedCost(task)).toMatchObject({ charged: usd(0), lostSubmits: 1 });
   });
 
   test('counts a lost submit as nothing once its task is adopted and was not charged', async () => {
-    const { submit, poll, adopt } = await atCharge(0.3);
-    world.emulator.next('submit', { kind: 'reset-late', ms: 10 });
-    world.emulator.next('status', FAILED_TASK);
+    const { submit, poll, adopt } = workerAfter('failed', usd(0));
+    faults = [LOST];
     await loseSubmit(submit('fox'));
-    const taskId = String(world.emulator.generations()[0]?.taskId);
-    await poll('fox', await adopt('fox', taskId));
+    const task = await adopt('fox', 'task-1');
+    await poll('fox', task);
     expect(counted()).toEqual([[0, 0]]);
-    expect(await spent()).toEqual({ videos: 1, charged: [usd(0)], estimated: [] });
+    expect(await recordedCost(task)).toMatchObject({ charged: usd(0) });
   });
 
   test('returns the status although neither the ledger nor the storage can be reached', async () => {
     temporal = temporalWithLedgers(onlyReserve);
-    const { submit, poll } = workerWith({ caps, profile: PRICED });
+    const { submit, poll } = workerAfter('succeeded');
     const task = await submit('fox').result;
     expect(await poll('fox', task)).toMatchObject({ state: 'succeeded' });
-    await rm(world.folder, { recursive: true });
+    stored.clear();
     expect(await poll('fox', task)).toMatchObject({ state: 'succeeded' });
     expect(counted()).toEqual([[0, 1]]);
   });
@@ -376,44 +356,34 @@ const entry = (id: string): LedgerEntry => ({
   accounts: [{ scope: 'day', limits: [{ unit: 'videos', limit: 1 }] }],
   takes: { videos: 1 },
 });
-
-/** The ledgers of a Temporal that answers updates as each test says. */
-function ledgersThat(answer: Parameters<typeof temporalWithLedgers>[0]) {
-  const { client, sent } = temporalWithLedgers(answer);
-  const { write } = ledgersInTemporal(() => client as object as Client);
-  const ids = () =>
-    sent.map(({ entries }) => entries.map((one) => `${'cost' in one ? one.cost : 'reserve'} ${one.id}`));
-  return { write, sent, ids };
-}
-
 const allOk = (entries: LedgerEntry[]): LedgerAnswer[] => entries.map(() => ({ ok: true }));
-/** An error that ends an update at once. */
-const gone = () => new WorkflowUpdateFailedError('gone', undefined);
-const many = (count: number, name = '') => Array.from({ length: count }, (_, id) => entry(`${name}${id}`));
 
-/** Fails the first update, and answers the others. */
-function ledgersThatFailFirst() {
-  let updates = 0;
-  return ledgersThat((entries) => {
-    if (++updates === 1) throw gone();
-    return allOk(entries);
-  });
+/** What a process writes into the ledgers of a Temporal that answers updates so. */
+function ledgersThat(answer: Answer) {
+  const { client, sent } = temporalWithLedgers(answer);
+  return { ...ledgersInTemporal(() => client as object as Client), sent };
 }
 
-test('what comes up during an update goes into the next one together, and no more than fits', async () => {
-  const ledgers = ledgersThat(async (entries) => {
+test('what comes up during an update of a ledger goes into the next one together, and no more than fits', async () => {
+  const { write, sent } = ledgersThat(async (entries) => {
     await new Promise(setImmediate);
     return allOk(entries);
   });
-  const first = ledgers.write('foxes', entry('first'));
+  const first = write('foxes', entry('first'));
   await Promise.resolve();
-  const rest = many(MOST_ENTRIES + 1).map((one) => ledgers.write('foxes', one));
-  await Promise.all([first, ...rest]);
-  expect(ledgers.sent.map(({ entries }) => entries.length)).toEqual([1, MOST_ENTRIES, 1]);
+  const rest = Array.from({ length: MOST_ENTRIES + 1 }, (_, id) => write('foxes', entry(`${id}`)));
+  await Promise.all([first, ...rest, write('wolves', entry('of another queue'))]);
+  const sizes = sent.map(({ taskQueue, entries }) => [taskQueue, entries.length]);
+  expect(sizes).toEqual(expect.arrayContaining([['wolves', 1]]));
+  expect(sizes.filter(([queue]) => queue === 'foxes').map(([, size]) => size)).toEqual([1, MOST_ENTRIES, 1]);
 });
 
 test('an update that fails fails those who wait for it, and its reservations are given back with the next', async () => {
-  const { write, ids } = ledgersThatFailFirst();
+  let updates = 0;
+  const { write, sent } = ledgersThat((entries) => {
+    if (++updates === 1) throw new WorkflowUpdateFailedError('gone', undefined);
+    return allOk(entries);
+  });
   const writes = [
     entry('a'),
     { id: 'b', cost: 'nothing' as const },
@@ -423,14 +393,11 @@ test('an update that fails fails those who wait for it, and its reservations are
   expect(lost.map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected']);
   expect(await write('foxes', entry('c'))).toEqual({ ok: true });
   // A task that was paid for is never given back.
-  expect(ids().at(-1)).toEqual(['nothing a', 'nothing b', 'estimate paid', 'reserve c']);
-});
-
-test('there is one ledger for each queue, and one update has all that a queue writes at a time', async () => {
-  const { write, sent } = ledgersThat(allOk);
-  await Promise.all([write('foxes', entry('a')), write('wolves', entry('b')), write('foxes', entry('c'))]);
-  expect(sent.map(({ workflowId, entries }) => [workflowId, entries.map(({ id }) => id)])).toEqual([
-    ['videogen-ledger-foxes', ['a', 'c']],
-    ['videogen-ledger-wolves', ['b']],
+  const written = sent.at(-1)?.entries.map((one) => [one.id, 'cost' in one ? one.cost : 'reserved']);
+  expect(written).toEqual([
+    ['a', 'nothing'],
+    ['b', 'nothing'],
+    ['paid', 'estimate'],
+    ['c', 'reserved'],
   ]);
 });

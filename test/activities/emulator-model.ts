@@ -68,31 +68,40 @@ export async function callApi(
   }
 }
 
-class EmulatorModel {
+const RESPONSE = { timestamp: new Date(0), modelId: 'landscape', headers: undefined };
+
+class EmulatorModel implements AiSdkVideoModel {
   readonly specificationVersion = 'v4';
   readonly provider = 'emulator.video';
   readonly modelId = 'landscape';
 
-  constructor(protected readonly config: EmulatorModelOptions) {}
+  constructor(private readonly config: EmulatorModelOptions) {}
 
-  protected async submit({ prompt, headers, abortSignal }: AiSdkCallOptions): Promise<string> {
+  async doStart({ prompt, headers = {}, abortSignal }: AiSdkCallOptions) {
     const { baseUrl, fetch } = this.config;
-    const { task_id: taskId } = await callApi(`${baseUrl}/v1/videos/text-to-video`, {
+    const given = Object.entries(headers).filter(
+      (header): header is [string, string] => header[1] !== undefined,
+    );
+    const { task_id: operation } = await callApi(`${baseUrl}/v1/videos/text-to-video`, {
       method: 'POST',
-      headers: { ...this.headers, 'content-type': 'application/json', ...definedOf(headers) },
+      headers: { ...this.headers, 'content-type': 'application/json', ...Object.fromEntries(given) },
       body: JSON.stringify({ prompt }),
       signal: abortSignal,
       fetch,
     });
-    if (typeof taskId !== 'string') throw sdkError('No task id in response');
-    return taskId;
+    if (typeof operation !== 'string') throw sdkError('No task id in response');
+    return { operation, warnings: [], response: RESPONSE };
   }
 
-  protected async status(taskId: string, signal?: AbortSignal) {
+  async doStatus({ operation, abortSignal: signal }: { operation: unknown; abortSignal?: AbortSignal }) {
     const { baseUrl, fetch } = this.config;
-    const task = await callApi(`${baseUrl}/v1/videos/${taskId}`, { headers: this.headers, signal, fetch });
-    if (typeof task.status !== 'string') throw new ApiCallError('Invalid JSON response', { statusCode: 200 });
-    return { status: task.status, url: Reflect.get(Object(task.content), 'video_url') ?? task.video_url };
+    const { status } = await callApi(`${baseUrl}/v1/videos/${operation}`, {
+      headers: this.headers,
+      signal,
+      fetch,
+    });
+    if (typeof status !== 'string') throw new ApiCallError('Invalid JSON response', { statusCode: 200 });
+    return { status: 'pending', response: RESPONSE };
   }
 
   private get headers() {
@@ -100,34 +109,9 @@ class EmulatorModel {
   }
 }
 
-function definedOf(headers: AiSdkCallOptions['headers'] = {}): Record<string, string> {
-  return Object.fromEntries(
-    Object.entries(headers).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
-  );
-}
-
-const RESPONSE = { timestamp: new Date(0), modelId: 'landscape', headers: undefined };
-
-/** A model with a start and a status. */
-class StartingModel extends EmulatorModel implements AiSdkVideoModel {
-  async doStart(options: AiSdkCallOptions) {
-    return { operation: await this.submit(options), warnings: [], response: RESPONSE };
-  }
-
-  async doStatus({ operation, abortSignal }: { operation: unknown; abortSignal?: AbortSignal }) {
-    const { status, url } = await this.status(String(operation), abortSignal);
-    if (status !== 'succeeded') return { status: 'pending', response: RESPONSE };
-    const videos = [{ type: 'url', url, mediaType: 'video/mp4' }];
-    return { status: 'completed', videos, warnings: [], response: RESPONSE };
-  }
-}
-
 export function emulatorService(
   config: Omit<EmulatorModelOptions, 'fetch'>,
   options: AiSdkServiceOptions = {},
 ): OpenedVideoService {
-  return aiSdkService(({ fetch }) => new StartingModel({ ...config, fetch }), {
-    downloadAllow: ['127.0.0.1'],
-    ...options,
-  });
+  return aiSdkService(({ fetch }) => new EmulatorModel({ ...config, fetch }), options);
 }

@@ -1,6 +1,4 @@
-import { subscribe, unsubscribe } from 'node:diagnostics_channel';
-import { once } from 'node:events';
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import type { Call } from '../../src/contract/failure-table';
 import {
   createVideoService,
@@ -8,8 +6,10 @@ import {
   type ServiceTimeouts,
   type VideoServiceOptions,
 } from '../../src/service';
+import { freePort, LOOPBACK } from '../../src/temporal-server/loopback-port';
 import type { Emulator } from '../../src/testing';
 import type { AnswerFault, EmulatedCall } from '../../src/testing/faults';
+import { startRawServer } from '../service/raw-server';
 
 /** Answers of the emulator, which has read the request and, unless it refuses it, acted on it. */
 export const ANSWERS = {
@@ -26,17 +26,17 @@ export const ANSWERS = {
   'empty 200': { kind: 'empty' },
 } as const satisfies Record<string, AnswerFault>;
 
-/** Addresses where no request is ever read. */
-export interface UnreadAddresses {
+/** Addresses where no request is ever acted on. */
+export interface OtherAddresses {
   /** No server listens. */
   refused: string;
   /** Reset during the TLS handshake, so no byte of the request has left. */
   'reset before bytes': string;
-  /** Reset after the request has left. The client cannot know that the server did not read it. */
-  'reset unread': string;
+  /** Reset after the request has left. The client cannot know that the server did not act on it. */
+  'reset before acting': string;
 }
 
-export type Fault = keyof typeof ANSWERS | keyof UnreadAddresses;
+export type Fault = keyof typeof ANSWERS | keyof OtherAddresses;
 
 /** Whether the service reads the request. */
 export function isRead(fault: Fault): fault is keyof typeof ANSWERS {
@@ -63,7 +63,7 @@ export type MakeClient = (options: VideoServiceOptions) => OpenedVideoService;
 
 export function createFaultyService(
   { url, apiKey, next }: Pick<Emulator, 'url' | 'apiKey' | 'next'>,
-  unread: UnreadAddresses,
+  others: OtherAddresses,
   makeClient: MakeClient = createVideoService,
 ): FaultyService {
   const faults: Record<Call, Fault[]> = { submit: [], poll: [], download: [] };
@@ -77,7 +77,7 @@ export function createFaultyService(
     if (fault === undefined) return make(reliable, url);
     if (isRead(fault)) next(EMULATED[call], ANSWERS[fault]);
     if (isRead(fault) && fault !== 'hang') return make(reliable, url);
-    const baseUrl = isRead(fault) ? url : unread[fault];
+    const baseUrl = isRead(fault) ? url : others[fault];
     const client = clientOf(baseUrl, fault === 'hang' ? SHORT_TIMEOUTS : {});
     return make(client, baseUrl).finally(() => client.close());
   };
@@ -101,80 +101,16 @@ export function createFaultyService(
   };
 }
 
-export async function startUnreadAddresses(): Promise<UnreadAddresses & { close(): Promise<void> }> {
-  const atOnce = await listen((socket) => socket.resetAndDestroy());
-  const unread = await listenUnread();
-  // The local port of an open connection: no server listens there, and none can start to.
-  const taken = await listen(() => undefined);
-  const taker = connect(taken.port, LOOPBACK);
-  await once(taker, 'connect');
+export async function startOtherAddresses(): Promise<OtherAddresses & { close(): Promise<void> }> {
+  const onConnection = (socket: Socket) => socket.resetAndDestroy();
+  const atOnce = await startRawServer(undefined, { onConnection });
+  const later = await startRawServer(({ socket }) => socket.resetAndDestroy());
   return {
-    refused: `http://${LOOPBACK}:${taker.localPort}`,
+    refused: `http://${LOOPBACK}:${await freePort()}`,
     'reset before bytes': `https://${LOOPBACK}:${atOnce.port}`,
-    'reset unread': `http://${LOOPBACK}:${unread.port}`,
+    'reset before acting': later.url,
     async close() {
-      taker.destroy();
-      await Promise.all([atOnce, unread, taken].map(({ close }) => close()));
-    },
-  };
-}
-
-const LOOPBACK = '127.0.0.1';
-const REQUEST_SENT = 'undici:request:bodySent';
-
-interface Listener {
-  port: number;
-  close(): Promise<void>;
-}
-
-/**
- * A server that reads nothing does not notice the request. The client runs in this process and reports when the request
- * has left. The connection and the report come in any order.
- */
-async function listenUnread(): Promise<Listener> {
-  let accepted: Socket | undefined;
-  let hasLeft = false;
-  const resetIfBoth = () => {
-    if (accepted === undefined || !hasLeft) return;
-    accepted.resetAndDestroy();
-    accepted = undefined;
-    hasLeft = false;
-  };
-  const { port, close } = await listen((socket) => {
-    accepted = socket;
-    resetIfBoth();
-  });
-  const onSent = (message: unknown) => {
-    const request: unknown = Reflect.get(Object(message), 'request');
-    if (Reflect.get(Object(request), 'origin') !== `http://${LOOPBACK}:${port}`) return;
-    hasLeft = true;
-    resetIfBoth();
-  };
-  subscribe(REQUEST_SENT, onSent);
-  return {
-    port,
-    close: () => {
-      unsubscribe(REQUEST_SENT, onSent);
-      return close();
-    },
-  };
-}
-
-async function listen(onConnection: (socket: Socket) => void): Promise<Listener> {
-  const sockets = new Set<Socket>();
-  const server = createServer({ pauseOnConnect: true }, (socket) => {
-    sockets.add(socket);
-    socket.on('error', () => undefined);
-    onConnection(socket);
-  });
-  server.listen(0, LOOPBACK);
-  await once(server, 'listening');
-  return {
-    port: (server.address() as AddressInfo).port,
-    async close() {
-      for (const socket of sockets) socket.destroy();
-      server.close();
-      await once(server, 'close');
+      await Promise.all([atOnce.close(), later.close()]);
     },
   };
 }
