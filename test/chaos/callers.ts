@@ -5,7 +5,8 @@ import { RetryRefused } from '../../src/client/refusals';
 import { GRPC_STATUS } from '../../src/contract/error-code';
 import { DecisionRefused } from '../../src/contract/lost-submit';
 import { VideoFailure } from '../../src/contract/video-failure';
-import { gatewayName, type PlannedJob, workerName } from './plan';
+import { reset } from '../support/reset';
+import { gatewayName, numbersTo, type PlannedJob, workerName } from './plan';
 import { note, type Programs } from './programs';
 
 /** What the caller of a job was told in the end. */
@@ -32,6 +33,8 @@ const POLLING = { min: '1s', max: '1s' } as const;
 const HTTP_WITHIN_MS = 8_000;
 const MOST_RETRIES = 4;
 const POST_WITHIN_MS = 30_000;
+/** Errors that answer a call, so that the same call again would end the same. */
+const ANSWERS = [VideoFailure, RetryRefused, DecisionRefused, WorkflowNotFoundError];
 /** With these nothing is wrong with the job, so that its caller tries again. */
 const TRIED_AGAIN = [
   'StorageFailed',
@@ -62,7 +65,7 @@ export class Callers {
   async run(): Promise<void> {
     await Promise.all(
       this.called.map(async (called) => {
-        await sleep(called.job.startAtMs, undefined, { signal: this.signal });
+        await this.wait(called.job.startAtMs);
         await this.call(called);
       }),
     ).catch((error: unknown) => {
@@ -81,21 +84,19 @@ export class Callers {
     await meddling;
   }
 
+  private wait(ms: number): Promise<void> {
+    return sleep(ms, undefined, { signal: this.signal });
+  }
+
   /** Until it works: Temporal, the gateway and the lines between may be down. */
   private async again<T>(what: string, call: () => Promise<T>): Promise<T> {
     for (;;) {
       try {
         return await call();
       } catch (error) {
-        if (
-          error instanceof VideoFailure ||
-          error instanceof RetryRefused ||
-          error instanceof DecisionRefused ||
-          error instanceof WorkflowNotFoundError
-        )
-          throw error;
+        if (ANSWERS.some((known) => error instanceof known)) throw error;
         note(this.programs.folder, `${what}: ${String(error).slice(0, 200)}`);
-        await sleep(TRY_AGAIN_MS, undefined, { signal: this.signal });
+        await this.wait(TRY_AGAIN_MS);
       }
     }
   }
@@ -204,7 +205,7 @@ export class Callers {
     called.videoId = id;
     const { interference } = job;
     if (interference?.kind === 'cancel') {
-      await sleep(interference.atMs, undefined, { signal: this.signal });
+      await this.wait(interference.atMs);
       await this.again(`DELETE ${id}`, () => ask(`/v1/videos/${id}`, { method: 'DELETE' }));
       done.push('cancel');
     }
@@ -230,7 +231,7 @@ export class Callers {
         const { code, message } = video.error;
         return { kind: 'failure', name, type: code, message, taskId: video.service_task_id ?? undefined };
       }
-      await sleep(1_000, undefined, { signal: this.signal });
+      await this.wait(1_000);
     }
   }
 
@@ -238,8 +239,8 @@ export class Callers {
     const { job, done } = called;
     const { interference, name, kind } = job;
     if (interference === undefined || kind === 'gateway') return;
-    const { client } = this.programs;
-    const workflow = { namespace: 'default', workflowExecution: { workflowId: name } };
+    const { workflow, workflowService } = this.programs.client;
+    const handle = workflow.getHandle(name);
     /** Does it once; not to a job that has ended or not begun. */
     const once = async (what: string, work: () => Promise<unknown>) => {
       try {
@@ -249,17 +250,17 @@ export class Callers {
         if (!(error instanceof WorkflowNotFoundError)) throw error;
       }
     };
-    if ('atMs' in interference) await sleep(interference.atMs, undefined, { signal: this.signal });
+    if ('atMs' in interference) await this.wait(interference.atMs);
     switch (interference.kind) {
       case 'cancel':
         // Said before, because the end of the job may be told first.
         done.push('cancel');
-        return once('cancelled', () => client.workflow.getHandle(name).cancel());
+        return once('cancelled', () => handle.cancel());
       case 'terminate':
-        return once('terminate', () => client.workflow.getHandle(name).terminate('chaos'));
+        return once('terminate', () => handle.terminate('chaos'));
       case 'terminate-after-post':
         if ((await this.untilPost(job)) === undefined) return;
-        return once('terminate', () => client.workflow.getHandle(name).terminate('chaos'));
+        return once('terminate', () => handle.terminate('chaos'));
       case 'cancel-in-backoff': {
         const worker = await this.untilPost(job);
         if (worker === undefined) return;
@@ -268,40 +269,25 @@ export class Callers {
         for (let left = 200; left > 0 && called.told === undefined; left--) {
           if (await this.waitsInSubmit(name)) {
             done.push('cancel');
-            return once('cancelled in backoff', () => client.workflow.getHandle(name).cancel());
+            return once('cancelled in backoff', () => handle.cancel());
           }
-          await sleep(150, undefined, { signal: this.signal });
+          await this.wait(150);
         }
         return;
       }
       case 'reset':
-        return once('reset', async () => {
-          const handle = client.workflow.getHandle(name);
-          const { runId } = await handle.describe();
-          const { events } = await handle.fetchHistory();
-          const first = events?.find((event) => event.workflowTaskCompletedEventAttributes);
-          if (first === undefined) throw new Error('nothing to reset yet');
-          await client.workflowService.resetWorkflowExecution({
-            ...workflow,
-            workflowExecution: { workflowId: name, runId },
-            reason: 'chaos',
-            requestId: randomUUID(),
-            workflowTaskFinishEventId: first.eventId,
-          });
-        });
+        return once('reset', () => reset(this.programs.client, { workflowId: name }));
       case 'pause': {
         const named = { namespace: 'default', workflowId: name, reason: 'chaos', identity: 'chaos' };
         await once('pause', async () => {
-          const { raw } = await client.workflow.getHandle(name).describe();
+          const { raw } = await handle.describe();
           // Server 1.32 would fail that task, and the SDK's core could not read the history.
           if (raw.pendingWorkflowTask?.state === SCHEDULED) throw new Error('its task waits for a worker');
-          await client.workflowService
-            .pauseWorkflowExecution({ ...named, requestId: randomUUID() })
-            .catch(gone);
+          await workflowService.pauseWorkflowExecution({ ...named, requestId: randomUUID() }).catch(gone);
         });
-        await sleep(interference.ms, undefined, { signal: this.signal });
+        await this.wait(interference.ms);
         return once('unpause', () =>
-          client.workflowService.unpauseWorkflowExecution({ ...named, requestId: randomUUID() }).catch(gone),
+          workflowService.unpauseWorkflowExecution({ ...named, requestId: randomUUID() }).catch(gone),
         );
       }
       case 'caller-dies':
@@ -316,7 +302,7 @@ export class Callers {
 
   /** The worker that has sent its request; undefined if none does. */
   private untilPost({ prompts }: PlannedJob): Promise<number | undefined> {
-    const workers = Array.from({ length: this.programs.plan.workers }, (_, index) => index + 1);
+    const workers = numbersTo(this.programs.plan.workers);
     return this.programs.nextPost(JSON.stringify(prompts[0]), workers, POST_WITHIN_MS);
   }
 

@@ -73,15 +73,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
     decided = await operating;
     await programs.writeVideos();
     await untilSwept(programs);
-    verdict = await judge({
-      folder,
-      storage: programs.storage,
-      temporalAddress: programs.temporalAddress,
-      keys: programs.keys,
-      wanted: wantedBy(callers.called),
-      webhooks: programs.webhooks,
-      bundle: programs.bundle,
-    });
+    verdict = await judge(programs, wantedBy(callers.called));
     for (const part of programs.parts.values()) flaws.push(...part.endedAlone);
   } finally {
     over.abort();
@@ -106,7 +98,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
       'tasks of others refused': decided.careless,
     },
     leftBehind: left.count,
-    seconds: Math.round((Date.now() - startedAtMs) / 1_000),
+    seconds: seconds(startedAtMs),
     folder,
   };
   if (all.length === 0) rmSync(folder, { recursive: true, force: true });
@@ -137,13 +129,13 @@ async function interfere(
   flaws: string[],
 ): Promise<void> {
   const startedAtMs = Date.now();
-  const count = (what: string) => done.set(what, (done.get(what) ?? 0) + 1);
   await Promise.all(
     events.map(async (event) => {
       await sleep(Math.max(0, startedAtMs + event.atMs - Date.now()));
       note(programs.folder, JSON.stringify(event));
       try {
-        if (await happen(programs, event)) count(whatOf(event));
+        const what = await happen(programs, event);
+        if (what !== undefined) done.set(what, (done.get(what) ?? 0) + 1);
       } catch (error) {
         flaws.push(`${JSON.stringify(event)} failed: ${error}`);
       }
@@ -151,58 +143,40 @@ async function interfere(
   );
 }
 
-function whatOf(event: PlannedEvent): string {
-  const part = (name: string) => name.replace(/-\d+$/, '');
+/** What was done; nothing if there was nothing to do it to. */
+async function happen(programs: Programs, event: PlannedEvent): Promise<string | undefined> {
+  const kindOf = (part: string) => part.replace(/-\d+$/, '');
   switch (event.kind) {
     case 'kill':
-      return `kills of a ${part(event.part)}`;
-    case 'kill-after-post':
-      return 'kills of a worker after a POST';
-    case 'freeze':
-      return `freezes of a ${part(event.part)}`;
-    case 'freeze-at-post':
-      return 'freezes of a worker at a POST';
-    case 'line':
-      return `lines: ${event.trouble.kind}`;
-    case 'disk':
-      return `disk: ${event.disk}`;
-    case 'rotate-key':
-      return 'steps of a key rotation';
-  }
-}
-
-/** False if there was nothing to do it to. */
-async function happen(programs: Programs, event: PlannedEvent): Promise<boolean> {
-  switch (event.kind) {
-    case 'kill':
-      if (programs.part(event.part).isBusy) return false;
+      if (programs.part(event.part).isBusy) return undefined;
       await programs.part(event.part).kill(event.downMs);
-      return true;
+      return `kills of a ${kindOf(event.part)}`;
     case 'kill-after-post': {
       const { worker, afterMs, downMs } = event;
       const posted = await programs.nextPost('', [worker], NEXT_POST_WITHIN_MS);
-      if (posted === undefined || programs.part(workerName(worker)).isBusy) return false;
+      if (posted === undefined || programs.part(workerName(worker)).isBusy) return undefined;
       await sleep(afterMs);
       await programs.part(workerName(worker)).kill(downMs);
-      return true;
+      return 'kills of a worker after a POST';
     }
     case 'freeze':
-      if (programs.part(event.part).isBusy) return false;
+      if (programs.part(event.part).isBusy) return undefined;
       await programs.part(event.part).freeze(event.ms);
-      return true;
+      return `freezes of a ${kindOf(event.part)}`;
     case 'freeze-at-post':
-      return programs.freezeAtPost(event.worker, event.ms);
+      if (!(await programs.freezeAtPost(event.worker, event.ms))) return undefined;
+      return 'freezes of a worker at a POST';
     case 'line':
       programs.line(event.line).trouble(event.trouble);
-      return true;
+      return `lines: ${event.trouble.kind}`;
     case 'disk': {
       const disk = { kind: event.disk, untilMs: Date.now() + event.ms };
       writeFileSync(programs.troubleFile(event.worker), JSON.stringify({ disk }));
-      return true;
+      return `disk: ${event.disk}`;
     }
     case 'rotate-key':
       await programs.rotateKey();
-      return true;
+      return 'steps of a key rotation';
   }
 }
 

@@ -53,38 +53,36 @@ export async function readRuns(address: string, keys: readonly Key[]): Promise<R
   }
 }
 
-async function listRuns({ workflowService }: Connection): Promise<RunInfo[]> {
-  const infos: RunInfo[] = [];
-  let nextPageToken: Uint8Array | undefined;
+interface Page {
+  nextPageToken?: Uint8Array | null;
+}
+
+async function readPages<P extends Page>(read: (token: Uint8Array) => Promise<P>): Promise<P[]> {
+  const pages: P[] = [];
+  let token = new Uint8Array();
   do {
-    const page = await workflowService.listWorkflowExecutions({
-      namespace: 'default',
-      pageSize: 500,
-      nextPageToken,
-    });
-    infos.push(...(page.executions ?? []));
-    nextPageToken = page.nextPageToken?.length ? page.nextPageToken : undefined;
-  } while (nextPageToken);
-  return infos;
+    const page = await read(token);
+    pages.push(page);
+    token = new Uint8Array(page.nextPageToken ?? []);
+  } while (token.length > 0);
+  return pages;
+}
+
+async function listRuns({ workflowService }: Connection): Promise<RunInfo[]> {
+  const pages = await readPages((nextPageToken) =>
+    workflowService.listWorkflowExecutions({ namespace: 'default', pageSize: 500, nextPageToken }),
+  );
+  return pages.flatMap(({ executions }) => executions ?? []);
 }
 
 async function readRun({ workflowService }: Connection, info: RunInfo, keys: readonly Key[]): Promise<Run> {
-  const events: Event[] = [];
-  let nextPageToken: Uint8Array | undefined;
-  do {
-    const page = await workflowService.getWorkflowExecutionHistory({
-      namespace: 'default',
-      execution: info.execution,
-      nextPageToken,
-    });
-    events.push(...(page.history?.events ?? []));
-    nextPageToken = page.nextPageToken?.length ? page.nextPageToken : undefined;
-  } while (nextPageToken);
+  const named = { namespace: 'default', execution: info.execution };
+  const pages = await readPages((nextPageToken) =>
+    workflowService.getWorkflowExecutionHistory({ ...named, nextPageToken }),
+  );
+  const events = pages.flatMap(({ history }) => history?.events ?? []);
   // The list lags behind what the service knows of a run.
-  const described = await workflowService.describeWorkflowExecution({
-    namespace: 'default',
-    execution: info.execution,
-  });
+  const described = await workflowService.describeWorkflowExecution(named);
   const now = described.workflowExecutionInfo ?? info;
   decrypt(events, keys);
   decrypt(now.memo, keys);

@@ -4,8 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Worker } from '@temporalio/worker';
 import { type Key, type Run, readRuns } from './histories';
-import type { Ledger, LedgerTask } from './ledger';
-import { readLedger } from './read-ledger';
+import { type Ledger, type LedgerTask, type ReceivedWebhook, readLedger } from './ledger';
 
 /*
  * It shares no code with the product. It reads what the services wrote down, the files in the storage, Temporal's histories
@@ -28,8 +27,7 @@ export interface Evidence {
   storage: string;
   temporalAddress: string;
   keys: readonly Key[];
-  wanted: readonly Wanted[];
-  webhooks: readonly { id: string; status: number; body: { type: string; data: { id: string } } }[];
+  webhooks: readonly ReceivedWebhook[];
   /** The bundle of workflows that the histories must fit. */
   bundle: string;
 }
@@ -43,30 +41,22 @@ export interface Verdict {
   partFiles: number;
 }
 
-interface Counts {
-  lost: number;
-  paidTwice: number;
-  corrupt: number;
-  paidAgainByPolicy: number;
-  heldAsLost: number;
-  videos: number;
-  deleted: number;
-}
+const NOTHING = {
+  lost: 0,
+  paidTwice: 0,
+  corrupt: 0,
+  paidAgainByPolicy: 0,
+  heldAsLost: 0,
+  videos: 0,
+  deleted: 0,
+};
 
-export async function judge(evidence: Evidence): Promise<Verdict> {
-  const { folder, storage, wanted } = evidence;
+export async function judge(evidence: Evidence, wanted: readonly Wanted[]): Promise<Verdict> {
+  const { folder, storage } = evidence;
   const ledger = readLedger(folder);
   const runs = await readRuns(evidence.temporalAddress, evidence.keys);
   const flaws: string[] = [];
-  const counts = {
-    lost: 0,
-    paidTwice: 0,
-    corrupt: 0,
-    paidAgainByPolicy: 0,
-    heldAsLost: 0,
-    videos: 0,
-    deleted: 0,
-  };
+  const counts = { ...NOTHING };
   const failures = new Map<string, number>();
   const runsOf = groupByPrompt(runs, wanted);
   const referred = new Map<string, Set<string>>();
@@ -177,7 +167,7 @@ function judgeEnd(
 
 interface Judging {
   storage: string;
-  counts: Counts;
+  counts: typeof NOTHING;
   flaw: (text: string) => void;
 }
 
@@ -337,7 +327,7 @@ const EVENTS: Record<string, string> = {
 function judgeWebhooks(
   runs: readonly Run[],
   byName: ReadonlyMap<string, Run>,
-  webhooks: Evidence['webhooks'],
+  webhooks: readonly ReceivedWebhook[],
 ): string[] {
   const accepted = new Set(
     webhooks.flatMap(({ status, body }) => (status < 300 ? `${body.data.id} ${body.type}` : [])),

@@ -1,3 +1,5 @@
+import { existsSync, readFileSync } from 'node:fs';
+
 /** What the video service of a run writes down, and what the judge and the operator read: nothing of the product is in it. */
 
 export const SERVICES = ['alpha', 'beta'] as const;
@@ -19,9 +21,7 @@ export interface LedgerTask {
   service: ServiceName;
   taskId: string;
   prompt: string;
-  key: string | undefined;
   atMs: number;
-  failed: boolean;
 }
 
 export interface Ledger {
@@ -31,6 +31,40 @@ export interface Ledger {
   videos: Map<string, string>;
 }
 
+/** What the receiver of the webhooks got, and how it answered. */
+export interface ReceivedWebhook {
+  id: string;
+  status: number;
+  body: { type: string; data: { id: string } };
+}
+
 export const postsFile = (folder: string) => `${folder}/posts.jsonl`;
 export const tasksFile = (folder: string, service: ServiceName) => `${folder}/${service}-tasks.jsonl`;
 export const videosFile = (folder: string) => `${folder}/videos.jsonl`;
+
+/** What the services have written down. A line that a kill cut off was never answered. */
+export function readLedger(folder: string): Ledger {
+  const tasks = SERVICES.flatMap((service): LedgerTask[] => {
+    // The last line of a task counts.
+    const last = new Map(linesOf(tasksFile(folder, service)).map((line) => [String(line.taskId), line]));
+    return [...last].map(([taskId, { request, submittedAtMs: atMs }]) => {
+      return { service, taskId, prompt: request.prompt, atMs };
+    });
+  });
+  const videos = linesOf(videosFile(folder)).map(({ taskId, sha256 }): [string, string] => [taskId, sha256]);
+  return { posts: linesOf(postsFile(folder)) as Ledger['posts'], tasks, videos: new Map(videos) };
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: the lines are our own.
+function linesOf(file: string): Record<string, any>[] {
+  if (!existsSync(file)) return [];
+  return readFileSync(file, 'utf8')
+    .split('\n')
+    .flatMap((line) => {
+      try {
+        return [JSON.parse(line)];
+      } catch {
+        return [];
+      }
+    });
+}

@@ -2,8 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { DecisionRefused, type SubmitDecision } from '../../src/contract/lost-submit';
 import { seededRandom } from '../../src/testing/seeded-random';
 import type { CalledJob } from './callers';
+import { readLedger } from './ledger';
 import { note, type Programs } from './programs';
-import { readLedger } from './read-ledger';
 
 /** What was sent before the hold began has arrived by then: no line stalls for longer. */
 const DECIDE_AFTER_MS = 6_000;
@@ -13,8 +13,6 @@ const QUERIES_AT_ONCE = 4;
 const ANSWERED_WITHIN_MS = 3_000;
 
 export interface Decided {
-  adopts: number;
-  resubmits: number;
   /** Tasks of other jobs that it tried to adopt, all of which were refused or are flaws. */
   careless: number;
   flaws: string[];
@@ -26,7 +24,7 @@ export async function operate(
   called: readonly CalledJob[],
   signal: AbortSignal,
 ): Promise<Decided> {
-  const decided: Decided = { adopts: 0, resubmits: 0, careless: 0, flaws: [] };
+  const decided: Decided = { careless: 0, flaws: [] };
   const random = seededRandom(`operator ${programs.plan.seed}`);
   /** It is careless once with a job, or the job would never end. */
   const wasCareless = new Set<string>();
@@ -65,7 +63,6 @@ export async function operate(
       : { decision: 'resubmit' };
     note(programs.folder, `decides ${name}: ${JSON.stringify(decision)}`);
     await job.decideSubmit({ ...decision, ...(hold?.lostSubmit && { lostSubmit: hold.lostSubmit }) });
-    decided[task ? 'adopts' : 'resubmits']++;
   };
 
   while (!signal.aborted) {

@@ -60,6 +60,7 @@ const ITEMS = 5;
 /** Jobs start until shortly before the interference ends. */
 const STARTS_SHARE = 0.85;
 
+export const numbersTo = (length: number) => Array.from({ length }, (_, index) => index + 1);
 export const workerName = (number: number) => `worker-${number}`;
 export const gatewayName = (number: number) => `gateway-${number}`;
 
@@ -108,7 +109,7 @@ export function makePlan(options: PlanOptions): Plan {
     for (let left = Math.max(1, Math.round(lengthMs / everyMs)); left > 0; left--)
       events.push(add(between(lengthMs * 0.04, lengthMs * 0.92)));
   };
-  for (let worker = 1; worker <= workers; worker++) {
+  for (const worker of numbersTo(workers)) {
     const part = workerName(worker);
     const downMs = () => between(0, 1_500);
     often(60_000, (atMs) => ({ kind: 'kill', part, atMs, downMs: downMs() }));
@@ -131,7 +132,7 @@ export function makePlan(options: PlanOptions): Plan {
         ms: between(33_000, 38_000),
       }));
   }
-  for (let gateway = 1; gateway <= gateways; gateway++) {
+  for (const gateway of numbersTo(gateways)) {
     const part = gatewayName(gateway);
     often(60_000, (atMs) => ({ kind: 'kill', part, atMs, downMs: between(0, 1_000) }));
     often(60_000, (atMs) => ({ kind: 'freeze', part, atMs, ms: between(500, 4_000) }));
@@ -161,12 +162,11 @@ export function makePlan(options: PlanOptions): Plan {
 
 /** A line between each pair of programs that talk to each other. */
 export function lineNames({ workers, gateways }: Pick<PlanOptions, 'workers' | 'gateways'>): string[] {
-  const count = (length: number) => Array.from({ length }, (_, index) => index + 1);
   return [
-    ...count(workers).flatMap((number) =>
+    ...numbersTo(workers).flatMap((number) =>
       ['temporal', 'alpha', 'beta'].map((to) => `${workerName(number)}:${to}`),
     ),
-    ...count(gateways).flatMap((number) => [
+    ...numbersTo(gateways).flatMap((number) => [
       `${gatewayName(number)}:temporal`,
       `callers:${gatewayName(number)}`,
     ]),

@@ -11,10 +11,10 @@ import { createVideoClient, type VideoClient } from '../../src/client/video-clie
 import { makeKey } from '../../src/gateway/gateway-keys';
 import { freePort } from '../../src/temporal-server/loopback-port';
 import { seededRandom } from '../../src/testing/seeded-random';
-import { SERVICES, type ServiceName } from './ledger';
+import { type ReceivedWebhook, SERVICES, type ServiceName } from './ledger';
 import { Line } from './line';
 import { type Launch, Part } from './part';
-import { gatewayName, lineNames, type Plan, workerName } from './plan';
+import { gatewayName, lineNames, numbersTo, type Plan, workerName } from './plan';
 import type { ServiceSettings } from './service-process';
 
 export const TASK_QUEUE = 'chaos';
@@ -35,12 +35,6 @@ export interface ProgramsOptions {
   cluster?: { address: string; database: Part };
   /** The protection that is switched off. */
   broken?: string;
-}
-
-export interface ReceivedWebhook {
-  id: string;
-  status: number;
-  body: { type: string; data: { id: string } };
 }
 
 /** All programs of a run, and the lines between them. */
@@ -135,8 +129,8 @@ export class Programs {
       this.writeRing(++this.rotations);
       await this.openClient();
       const { workers, gateways } = this.options.plan;
-      for (let number = 1; number <= workers; number++) await this.part(workerName(number)).kill(0);
-      for (let number = 1; number <= gateways; number++) await this.part(gatewayName(number)).kill(0);
+      for (const number of numbersTo(workers)) await this.part(workerName(number)).kill(0);
+      for (const number of numbersTo(gateways)) await this.part(gatewayName(number)).kill(0);
     });
     return this.rotation;
   }
@@ -230,9 +224,8 @@ export class Programs {
 
   private async open(): Promise<void> {
     const { plan, cluster } = this.options;
-    for (const name of ['temporal', ...SERVICES]) this.ports.set(name, await freePort());
-    for (let number = 1; number <= plan.gateways; number++)
-      this.ports.set(gatewayName(number), await freePort());
+    const listening = ['temporal', ...SERVICES, ...numbersTo(plan.gateways).map(gatewayName)];
+    for (const name of listening) this.ports.set(name, await freePort());
     if (cluster) {
       this.ports.set('temporal', Number(cluster.address.split(':')[1]));
       this.parts.set('database', cluster.database);
@@ -242,10 +235,8 @@ export class Programs {
       const [, to = ''] = name.split(':');
       this.lines.set(name, await Line.open(name, this.port(to)));
     }
-    for (let number = 1; number <= plan.workers; number++)
-      this.add(workerName(number), () => this.worker(number));
-    for (let number = 1; number <= plan.gateways; number++)
-      this.add(gatewayName(number), () => this.gateway(number));
+    for (const number of numbersTo(plan.workers)) this.add(workerName(number), () => this.worker(number));
+    for (const number of numbersTo(plan.gateways)) this.add(gatewayName(number), () => this.gateway(number));
     this.openReceiver();
     await this.bundleWorkflows();
     await Promise.all(['temporal', 'service'].map((name) => this.parts.get(name)?.start()));

@@ -43,19 +43,9 @@ type Decision = { lostSubmit?: string } & (
 
 /** What the job is to do now (`to-…`), or waits for. */
 type Phase =
-  | {
-      name:
-        | 'not-started'
-        | 'to-adopt-given'
-        | 'to-submit'
-        | 'to-recall'
-        | 'to-poll'
-        | 'to-poll-regularly'
-        | 'continued'
-        | 'to-download'
-        | 'ended';
-    }
+  | { name: 'not-started' | 'to-adopt-given' | 'to-submit' | 'to-recall' }
   | { name: 'to-hold' | 'held' | 'to-adopt-found' }
+  | { name: 'to-poll' | 'to-poll-regularly' | 'continued' | 'to-download' | 'ended' }
   | { name: 'to-take-noted'; taskId: string }
   | { name: 'taking-noted'; seq: number; taskId: string }
   | {
@@ -82,6 +72,7 @@ export class JobModel {
   input: Record<string, unknown> = {};
   private phase: Phase = { name: 'not-started' };
   private nowMs = 0;
+  private event: WorkflowEvent | undefined;
   private submittedAtMs = 0;
   private waitedMs = 0;
   private heldMs = 0;
@@ -119,8 +110,9 @@ export class JobModel {
 
   /** Takes the next event. What the job does must be what it is to do now. `notedTask`: of a submit that has ended. */
   take(event: WorkflowEvent, notedTask?: string): void {
+    this.event = event;
     if (this.mustAct && event.atMs > this.nowMs && event.kind !== 'run') {
-      this.wrong(event, `it did nothing for ${event.atMs - this.nowMs} ms`);
+      this.wrong(`it did nothing for ${event.atMs - this.nowMs} ms`);
     }
     this.nowMs = event.atMs;
     this.phase = this.after(event, notedTask);
@@ -129,7 +121,9 @@ export class JobModel {
   private after(event: WorkflowEvent, notedTask: string | undefined): Phase {
     switch (event.kind) {
       case 'run':
-        return event.continued ? this.startAgain(event) : this.start(event);
+        if (!event.continued) return this.start(event);
+        this.expect('phase', this.phase.name, 'continued');
+        return { name: 'to-poll' };
       case 'message':
         return this.receive(event);
       case 'cancel':
@@ -142,11 +136,11 @@ export class JobModel {
         return this.startTimer(event);
       case 'continue':
         if (this.phase.name !== 'to-poll' || !this.terms.continues)
-          this.wrong(event, 'it is not to continue as new');
-        this.expect(event, 'task id in the memo', event.taskIdInMemo, this.taskId);
+          this.wrong('it is not to continue as new');
+        this.expect('task id in the memo', event.taskIdInMemo, this.taskId);
         return { name: 'continued' };
       case 'child':
-        this.wrong(event, 'it is to have no children');
+        this.wrong('it is to have no children');
         return this.phase;
       case 'end':
         return this.end(event);
@@ -172,23 +166,18 @@ export class JobModel {
     return this.phase.name.startsWith('to-') || (this.phase.name === 'sleeping' && this.isRequested);
   }
 
-  private wrong(event: WorkflowEvent, problem: string): void {
-    this.problems.push(`${this.phase.name}, ${JSON.stringify(event)}: ${problem}`);
+  private wrong(problem: string): void {
+    this.problems.push(`${this.phase.name}, ${JSON.stringify(this.event)}: ${problem}`);
   }
 
-  private expect<Value>(event: WorkflowEvent, what: string, found: Value, expected: Value): void {
-    if (found !== expected) this.wrong(event, `${what} is ${found}, not ${expected}`);
+  private expect<Value>(what: string, found: Value, expected: Value): void {
+    if (found !== expected) this.wrong(`${what} is ${found}, not ${expected}`);
   }
 
   private start({ input }: EventOf<'run'>): Phase {
     this.input = input;
     this.startedAtMs = this.nowMs;
     return { name: this.terms.taskAtStart === undefined ? 'to-submit' : 'to-adopt-given' };
-  }
-
-  private startAgain(event: EventOf<'run'>): Phase {
-    this.expect(event, 'phase', this.phase.name, 'continued');
-    return { name: 'to-poll' };
   }
 
   private adopted(task: SubmittedTask): Phase {
@@ -253,99 +242,98 @@ export class JobModel {
     const { type, seq, input, closeMs } = event;
     switch (`${this.phase.name} ${type}`) {
       case 'to-adopt-given adoptTask':
-        this.expect(event, 'task', input.taskId, this.terms.taskAtStart);
-        this.expect(event, 'scheduleToClose', closeMs, this.remainingMs());
-        this.expect(event, 'poll', input.isPolled, undefined);
+        this.expect('task', input.taskId, this.terms.taskAtStart);
+        this.expect('scheduleToClose', closeMs, this.remainingMs());
+        this.expect('poll', input.isPolled, undefined);
         return { name: 'adopting-given', seq };
       case 'to-submit submitVideo':
-        this.expect(event, 'scheduleToClose', closeMs, this.remainingMs());
-        this.expect(event, 'time of the service', input.withinMs, this.withinMs);
+        this.expect('scheduleToClose', closeMs, this.remainingMs());
+        this.expect('time of the service', input.withinMs, this.withinMs);
         this.expect(
-          event,
           'repeats',
           JSON.stringify(input.repeats),
           this.repeats.length > 0 ? JSON.stringify(this.repeats) : undefined,
         );
-        this.expect(event, 'service', input.service, this.terms.service);
-        this.expect(event, 'seed', Object(input.request).seed, this.terms.seed);
+        this.expect('service', input.service, this.terms.service);
+        this.expect('seed', Object(input.request).seed, this.terms.seed);
         return { name: 'submitting', seq };
       case 'to-recall recallSubmit':
-        this.expect(event, 'noted task', Object(input.note).taskId, undefined);
+        this.expect('noted task', Object(input.note).taskId, undefined);
         return { name: 'recalling', seq };
       case 'to-end recallSubmit':
         // Whether the cancelled submit left something is for the comparison, which knows the attempts.
-        if (!this.isCancelled) this.wrong(event, 'it is to end now');
+        if (!this.isCancelled) this.wrong('it is to end now');
         return { name: 'recalling', seq };
       case 'to-take-noted recallSubmit': {
         const taskId = this.phase.name === 'to-take-noted' ? this.phase.taskId : '';
-        this.expect(event, 'noted task', Object(input.note).taskId, taskId);
+        this.expect('noted task', Object(input.note).taskId, taskId);
         return { name: 'taking-noted', seq, taskId };
       }
       case 'to-adopt-found adoptTask': {
         const [decision] = this.decisions;
         const taskId = decision?.decision === 'adopt' ? decision.taskId : '';
-        this.expect(event, 'task', input.taskId, taskId);
-        this.expect(event, 'poll', input.isPolled, true);
-        this.expect(event, 'scheduleToClose', closeMs, ADOPT_CLOSE_MS);
+        this.expect('task', input.taskId, taskId);
+        this.expect('poll', input.isPolled, true);
+        this.expect('scheduleToClose', closeMs, ADOPT_CLOSE_MS);
         this.candidate = { seq, taskId };
         return { name: 'held' };
       }
       case 'to-poll pollVideo':
-        this.expect(event, 'pause', this.pauseMs(), 0);
+        this.expect('pause', this.pauseMs(), 0);
         return this.poll(event);
       case 'to-poll-regularly pollVideo':
         return this.poll(event);
       case 'sleeping pollVideo': {
         const earlyMs = this.phase.name === 'sleeping' ? this.phase.untilMs - this.nowMs : 0;
-        if (earlyMs > 0 && !this.isRequested) this.wrong(event, `it polled ${earlyMs} ms early`);
+        if (earlyMs > 0 && !this.isRequested) this.wrong(`it polled ${earlyMs} ms early`);
         this.isRequested = false;
         return this.poll(event);
       }
       case 'to-download downloadVideo':
-        this.expect(event, 'task', input.taskId, this.taskId);
-        this.expect(event, 'scheduleToClose', closeMs, Math.max(this.remainingMs(), LEAST_DOWNLOAD_CLOSE_MS));
-        this.expect(event, 'startedAtMs', input.startedAtMs, this.startedAtMs);
-        this.expect(event, 'record', input.record !== undefined, this.hasRecord);
-        this.expect(event, 'seed', Object(input.expected).seed, this.terms.seed);
+        this.expect('task', input.taskId, this.taskId);
+        this.expect('scheduleToClose', closeMs, Math.max(this.remainingMs(), LEAST_DOWNLOAD_CLOSE_MS));
+        this.expect('startedAtMs', input.startedAtMs, this.startedAtMs);
+        this.expect('record', input.record !== undefined, this.hasRecord);
+        this.expect('seed', Object(input.expected).seed, this.terms.seed);
         return { name: 'downloading', seq };
       case 'to-cancel-at-service cancelVideo':
-        this.expect(event, 'task', input.taskId, this.taskId);
+        this.expect('task', input.taskId, this.taskId);
         return { name: 'cancelling', seq };
       default:
-        this.wrong(event, 'it is not to do this now');
+        this.wrong('it is not to do this now');
         return this.phase;
     }
   }
 
   private poll(event: EventOf<'activity'>): Phase {
-    this.expect(event, 'task', event.input.taskId, this.taskId);
+    this.expect('task', event.input.taskId, this.taskId);
     // The same poll once more is told the same.
     if (this.phase.name !== 'to-poll-regularly') this.asked = { ...this.waiting(), polledMs: this.polledMs };
     const { taskId: _, waitedMs, polledMs, progress, polling, kind, service } = event.input;
     const found = { waitedMs, polledMs, progress, polling, kind, service };
     const expected = { ...this.asked, service: this.terms.service };
-    this.expect(event, 'what is known', canonical(found), canonical(expected));
+    this.expect('what is known', canonical(found), canonical(expected));
     const isRegular = this.phase.name === 'to-poll-regularly' || this.remainingMs() === 0;
-    this.expect(event, 'local', event.isLocal ?? false, !isRegular);
+    this.expect('local', event.isLocal ?? false, !isRegular);
     this.polledLocally = event.isLocal ?? false;
     const regularMs = Math.max(this.remainingMs(), LEAST_POLL_CLOSE_MS);
-    this.expect(event, 'scheduleToClose', event.closeMs, event.isLocal ? LOCAL_POLL_CLOSE_MS : regularMs);
+    this.expect('scheduleToClose', event.closeMs, event.isLocal ? LOCAL_POLL_CLOSE_MS : regularMs);
     return { name: 'polling', seq: event.seq };
   }
 
   private startTimer(event: EventOf<'timer'>): Phase {
     switch (this.phase.name) {
       case 'to-hold':
-        this.expect(event, 'hold', event.ms, this.terms.holdForMs);
+        this.expect('hold', event.ms, this.terms.holdForMs);
         return { name: 'held' };
       case 'to-poll': {
         // The SDK has no timer below a millisecond.
         const pauseMs = Math.max(this.pauseMs(), 1);
-        if (Math.abs(event.ms - pauseMs) > 0.001) this.wrong(event, `the pause is to be ${pauseMs} ms`);
+        if (Math.abs(event.ms - pauseMs) > 0.001) this.wrong(`the pause is to be ${pauseMs} ms`);
         return { name: 'sleeping', untilMs: this.nowMs + event.ms };
       }
       default:
-        this.wrong(event, 'it is not to sleep now');
+        this.wrong('it is not to sleep now');
         return this.phase;
     }
   }
@@ -353,7 +341,7 @@ export class JobModel {
   private endActivity(event: EventOf<'activity-end'>, notedTask: string | undefined): Phase {
     const { end, seq, type } = event;
     if (this.candidate?.seq === seq) return this.endCandidate(end, this.candidate.taskId);
-    if ('seq' in this.phase) this.expect(event, 'activity', seq, this.phase.seq);
+    if ('seq' in this.phase) this.expect('activity', seq, this.phase.seq);
     switch (`${this.phase.name} ${type}`) {
       case 'adopting-given adoptTask':
         if ('result' in end) return this.adopted(Object(end.result));
@@ -374,7 +362,7 @@ export class JobModel {
         return { name: 'to-end', allowed: [{ failed: 'Cancelled' }] };
       default:
         // A cancelled activity may end after the job has given it up.
-        if (!this.isCancelled) this.wrong(event, 'no such activity was running');
+        if (!this.isCancelled) this.wrong('no such activity was running');
         return this.phase;
     }
   }
@@ -543,15 +531,15 @@ export class JobModel {
     const found = describeOutcome(event.outcome);
     if (this.phase.name === 'held' && found === 'SubmitUnconfirmed') {
       const earlyMs = this.heldSinceMs + this.terms.holdForMs - this.nowMs;
-      if (earlyMs > 0 || this.candidate) this.wrong(event, `the hold ended ${earlyMs} ms early`);
+      if (earlyMs > 0 || this.candidate) this.wrong(`the hold ended ${earlyMs} ms early`);
     } else if (this.phase.name !== 'to-end') {
-      this.wrong(event, 'it is not to end now');
+      this.wrong('it is not to end now');
     } else {
       const allowed = this.phase.allowed.map(describeOutcome);
-      if (!allowed.includes(found)) this.wrong(event, `allowed is ${allowed.join(' or ')}`);
+      if (!allowed.includes(found)) this.wrong(`allowed is ${allowed.join(' or ')}`);
     }
     if ('failed' in event.outcome && found !== 'Cancelled') {
-      this.expect(event, 'task id in the failure', event.outcome.details?.taskId, this.taskId);
+      this.expect('task id in the failure', event.outcome.details?.taskId, this.taskId);
     }
     return { name: 'ended' };
   }
@@ -574,22 +562,22 @@ export class JobModel {
 
 /** How a job fails whose activity ended so. */
 function failureOf({ failed }: Extract<ActivityEnd, { failed: unknown }>): FailureType {
-  const others = {
-    timeout: 'DeadlineExceeded',
-    killed: 'Unexpected',
-    other: 'Unexpected',
-    cancelled: 'Cancelled',
-  } as const;
-  return isOther(failed, others) ? others[failed] : failed;
+  switch (failed) {
+    case 'timeout':
+      return 'DeadlineExceeded';
+    case 'cancelled':
+      return 'Cancelled';
+    case 'killed':
+    case 'other':
+      return 'Unexpected';
+    default:
+      return failed;
+  }
 }
 
 /** The service has not said anything. */
 function isUnanswered({ failed }: Extract<ActivityEnd, { failed: unknown }>): boolean {
   return ['timeout', 'killed', 'other', 'ServiceUnreachable'].includes(failed);
-}
-
-function isOther<Others extends object>(failed: PropertyKey, others: Others): failed is keyof Others {
-  return failed in others;
 }
 
 /** The same text for the same values, whatever the order of the keys. */
