@@ -5,7 +5,6 @@ import { join } from 'node:path';
 import { checkCaps } from '../../src/config/caps-config';
 import { localTaskQueue } from '../../src/config/queues';
 import {
-  type Environment,
   keyReader,
   namesAService,
   readApiKey,
@@ -51,7 +50,7 @@ describe('VIDEO_API_BASE_URL', () => {
     ['https://', 'is not an http(s) URL'],
     ['https://example.com?key=1', 'has a user, a query or a fragment'],
     ['https://example.com#v1', 'has a user, a query or a fragment'],
-    ['https://ann:hunter2@example.com', 'has a user, a query or a fragment'],
+    ['https://:hunter2@example.com', 'has a user, a query or a fragment'],
     ['https://hunter2@example.com', 'has a user, a query or a fragment'],
   ])('%j is refused: it %s', (given, problem) => {
     const message = refusal(() => read(given));
@@ -118,11 +117,8 @@ describe('VIDEO_API_KEY', () => {
     expect(refusal(() => read(undefined, file()))).toMatch(problem);
   });
 
-  it('of the emulator may be missing, and follows the same rules', () => {
-    const readIt = (env: Environment) => readSecret('VIDEO_API_KEY', env)?.();
-    expect(readIt({ VIDEO_API_KEY: '', VIDEO_API_KEY_FILE: ' ' })).toBeUndefined();
-    expect(readIt({ VIDEO_API_KEY_FILE: fileWith('key', `${KEY}\n`) })).toBe(KEY);
-    expect(refusal(() => readIt({ VIDEO_API_KEY: `${KEY} x` }))).toMatch(/^VIDEO_API_KEY holds a space/);
+  it('of the emulator may be missing', () => {
+    expect(readSecret('VIDEO_API_KEY', { VIDEO_API_KEY: '', VIDEO_API_KEY_FILE: ' ' })).toBeUndefined();
   });
 });
 
@@ -153,11 +149,9 @@ describe('VIDEOGEN_PROFILE', () => {
     });
   });
 
-  it.each([
-    ['profile.json', '{"read":{"taskId":"ticket.no"}}'],
-    ['profile.yaml', '# ours\nread:\n  taskId: ticket.no\n'],
-  ])('may be the file %s', (name, content) => {
-    expect(read(fileWith(name, content))).toEqual({ read: { taskId: 'ticket.no' } });
+  it('may be a YAML file', () => {
+    const file = fileWith('profile.yaml', '# ours\nread:\n  taskId: ticket.no\n');
+    expect(read(file)).toEqual({ read: { taskId: 'ticket.no' } });
   });
 
   it.each([

@@ -6,18 +6,13 @@ import {
   toSeconds,
   uuidOf,
   withStatus,
+  words,
 } from './service-words';
 
 /** Services whose answers are the task itself. */
 
 const defaultDialect: ServiceWords = {
-  words: {
-    queued: 'queued',
-    running: 'running',
-    succeeded: 'succeeded',
-    failed: 'failed',
-    cancelled: 'cancelled',
-  },
+  words: words('queued', 'running', 'succeeded', 'failed', 'cancelled'),
   accepted: ({ id, word }) => ({ task_id: id, status: word }),
   status: ({ id, word, percent, error, videoUrl }) => ({
     task_id: id,
@@ -31,13 +26,7 @@ const defaultDialect: ServiceWords = {
 
 /** BytePlus Ark, Seedance. */
 const ark: ServiceWords = {
-  words: {
-    queued: 'queued',
-    running: 'running',
-    succeeded: 'succeeded',
-    failed: 'failed',
-    cancelled: 'cancelled',
-  },
+  words: words('queued', 'running', 'succeeded', 'failed', 'cancelled'),
   idOf: (taskId) => `cgt-${uuidOf(taskId)}`,
   accepted: ({ id }) => ({ id }),
   status: ({ id, word, error, videoUrl, submittedAtMs, stillUrl }) => ({
@@ -52,13 +41,7 @@ const ark: ServiceWords = {
 };
 
 const runway: ServiceWords = {
-  words: {
-    queued: 'PENDING',
-    running: 'RUNNING',
-    succeeded: 'SUCCEEDED',
-    failed: 'FAILED',
-    cancelled: 'CANCELLED',
-  },
+  words: words('PENDING', 'RUNNING', 'SUCCEEDED', 'FAILED', 'CANCELLED'),
   idOf: uuidOf,
   accepted: ({ id }) => ({ id }),
   status: ({ id, word, state, percent = 0, error, videoUrl, submittedAtMs }) => ({
@@ -74,13 +57,7 @@ const runway: ServiceWords = {
 };
 
 const replicate: ServiceWords = {
-  words: {
-    queued: 'starting',
-    running: 'processing',
-    succeeded: 'succeeded',
-    failed: 'failed',
-    cancelled: 'canceled',
-  },
+  words: words('starting', 'processing', 'succeeded', 'failed', 'canceled'),
   idOf: (taskId) => hexOf(taskId).slice(0, 26),
   accepted: (task) => withStatus(201, replicate.status(task)),
   status: ({ id, word, error, videoUrl, origin }) => ({
@@ -94,7 +71,7 @@ const replicate: ServiceWords = {
 };
 
 const openai: ServiceWords = {
-  words: { queued: 'queued', running: 'in_progress', succeeded: 'completed', failed: 'failed' },
+  words: words('queued', 'in_progress', 'completed', 'failed'),
   idOf: (taskId) => `video_${hexOf(taskId)}`,
   video: 'content',
   accepted: (task) => openai.status(task),
@@ -111,7 +88,7 @@ const openai: ServiceWords = {
 };
 
 const luma: ServiceWords = {
-  words: { queued: 'queued', running: 'dreaming', succeeded: 'completed', failed: 'failed' },
+  words: words('queued', 'dreaming', 'completed', 'failed'),
   idOf: uuidOf,
   accepted: (task) => withStatus(201, luma.status(task)),
   status: ({ id, word, error, videoUrl, submittedAtMs, stillUrl }) => ({
@@ -126,7 +103,7 @@ const luma: ServiceWords = {
 };
 
 const vidu: ServiceWords = {
-  words: { queued: 'queueing', running: 'processing', succeeded: 'success', failed: 'failed' },
+  words: words('queueing', 'processing', 'success', 'failed'),
   idOf: hexOf,
   accepted: ({ id }) => ({ task_id: id, state: 'created' }),
   status: ({ id, word, error, videoUrl, stillUrl }) => ({
@@ -148,7 +125,7 @@ const vidu: ServiceWords = {
 };
 
 const newApi: ServiceWords = {
-  words: { queued: 'queued', running: 'in_progress', succeeded: 'completed', failed: 'failed' },
+  words: words('queued', 'in_progress', 'completed', 'failed'),
   accepted: ({ id, word }) => ({ task_id: id, status: word }),
   status: ({ id, word, percent, error, videoUrl, origin }) => ({
     task_id: id,
@@ -163,7 +140,7 @@ const newApi: ServiceWords = {
 };
 
 const evolink: ServiceWords = {
-  words: { queued: 'pending', running: 'processing', succeeded: 'completed', failed: 'failed' },
+  words: words('pending', 'processing', 'completed', 'failed'),
   idOf: (taskId) => `task-unified-${hexOf(taskId)}`,
   accepted: (task) => evolink.status(task),
   status: ({ id, state, word, percent, error, videoUrl, submittedAtMs }) => ({
@@ -179,13 +156,7 @@ const evolink: ServiceWords = {
 };
 
 const higgsfield: ServiceWords = {
-  words: {
-    queued: 'queued',
-    running: 'in_progress',
-    succeeded: 'completed',
-    failed: 'failed',
-    cancelled: 'canceled',
-  },
+  words: words('queued', 'in_progress', 'completed', 'failed', 'canceled'),
   idOf: uuidOf,
   accepted: (task) => higgsfield.status(task),
   status: ({ id, word, error, videoUrl, origin }) => ({
@@ -201,7 +172,7 @@ const higgsfield: ServiceWords = {
 };
 
 const inworld: ServiceWords = {
-  words: { queued: 'queued', running: 'in_progress', succeeded: 'completed', failed: 'failed' },
+  words: words('queued', 'in_progress', 'completed', 'failed'),
   idOf: uuidOf,
   accepted: ({ id, word }) => ({ id, status: word }),
   status: ({ id, word, error, videoUrl }) => ({

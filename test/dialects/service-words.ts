@@ -27,10 +27,22 @@ export class WordsWithStatus {
 export const withStatus = (status: number, body?: object): WordsWithStatus =>
   new WordsWithStatus(status, body);
 
+type StateWords = Record<'queued' | 'running' | 'succeeded' | 'failed', StateWord> & {
+  /** Without it, a cancelled task is reported as failed. */
+  cancelled?: StateWord;
+};
+
+export const words = (
+  queued: StateWord,
+  running: StateWord,
+  succeeded: StateWord,
+  failed: StateWord,
+  cancelled?: StateWord,
+): StateWords => ({ queued, running, succeeded, failed, ...(cancelled !== undefined && { cancelled }) });
+
 /** The answers of one kind of service. A bigint is written as a JSON number. */
 export interface ServiceWords {
-  /** Without a word for cancelled, a cancelled task is reported as failed. */
-  words: Record<'queued' | 'running' | 'succeeded' | 'failed', StateWord> & { cancelled?: StateWord };
+  words: StateWords;
   idOf?(taskId: string): string;
   /** Paths may have the slashes of an id encoded or not. */
   idHasSlashes?: true;

@@ -9,6 +9,7 @@ import {
   toSeconds,
   uuidOf,
   withStatus,
+  words,
 } from './service-words';
 
 /** Services that wrap the task in an envelope, or report it in unusual ways. */
@@ -17,7 +18,7 @@ import {
 const CALL_ID = '7f3a0000-1111-4222-8333-444455556666';
 
 const fal: ServiceWords = {
-  words: { queued: 'IN_QUEUE', running: 'IN_PROGRESS', succeeded: 'COMPLETED', failed: 'COMPLETED' },
+  words: words('IN_QUEUE', 'IN_PROGRESS', 'COMPLETED', 'COMPLETED'),
   idOf: uuidOf,
   accepted: (task) => fal.status(task),
   status: ({ id, state, word, error, videoUrl, origin }) =>
@@ -40,7 +41,7 @@ const fal: ServiceWords = {
 
 /** A Google long-running operation: done or not, with a response or an error. */
 const veo: ServiceWords = {
-  words: { queued: false, running: false, succeeded: true, failed: true },
+  words: words(false, false, true, true),
   idOf: (taskId) => `models/veo-3.1-generate-preview/operations/${hexOf(taskId).slice(0, 12)}`,
   idHasSlashes: true,
   accepted: ({ id }) => ({ name: id }),
@@ -75,7 +76,7 @@ const GOOGLE_STATUS: Record<number, string> = {
 };
 
 const kling: ServiceWords = {
-  words: { queued: 'submitted', running: 'processing', succeeded: 'succeed', failed: 'failed' },
+  words: words('submitted', 'processing', 'succeed', 'failed'),
   idOf: (taskId) => String(integerOf(taskId)),
   accepted: ({ id, word, submittedAtMs }) => ({
     ...klingEnvelope(0, 'SUCCEED'),
@@ -106,7 +107,7 @@ const klingEnvelope = (code: number, message: string) => ({ code, message, reque
 
 /** MiniMax's first interface: the video is a file with its own id, and errors come with HTTP 200. */
 const minimax: ServiceWords = {
-  words: { queued: 'Queueing', running: 'Processing', succeeded: 'Success', failed: 'Fail' },
+  words: words('Queueing', 'Processing', 'Success', 'Fail'),
   idOf: (taskId) => String(integerOf(taskId)),
   accepted: ({ id }) => ({ task_id: id, ...MINIMAX_OK }),
   status: ({ id, word, error, videoUrl }) => ({
@@ -151,13 +152,7 @@ const MINIMAX_OK = minimaxError(0, 'success');
 const MINIMAX_CODES: Record<number, number> = { 400: 2013, 401: 1004, 404: 2013, 429: 1002 };
 
 const minimaxV2: ServiceWords = {
-  words: {
-    queued: 'queued',
-    running: 'running',
-    succeeded: 'succeeded',
-    failed: 'failed',
-    cancelled: 'cancelled',
-  },
+  words: words('queued', 'running', 'succeeded', 'failed', 'cancelled'),
   idOf: hexOf,
   accepted: ({ id }) => ({ task_id: id }),
   status: ({ id, word, error, videoUrl }) => ({
@@ -172,13 +167,7 @@ const minimaxV2: ServiceWords = {
 };
 
 const dashscope: ServiceWords = {
-  words: {
-    queued: 'PENDING',
-    running: 'RUNNING',
-    succeeded: 'SUCCEEDED',
-    failed: 'FAILED',
-    cancelled: 'CANCELED',
-  },
+  words: words('PENDING', 'RUNNING', 'SUCCEEDED', 'FAILED', 'CANCELED'),
   idOf: uuidOf,
   accepted: ({ id, word }) => ({ output: { task_id: id, task_status: word }, request_id: CALL_ID }),
   status: ({ id, word, error, videoUrl }) => ({
@@ -192,7 +181,7 @@ const dashscope: ServiceWords = {
 };
 
 const xai: ServiceWords = {
-  words: { queued: 'pending', running: 'pending', succeeded: 'done', failed: 'failed' },
+  words: words('pending', 'pending', 'done', 'failed'),
   idOf: uuidOf,
   accepted: ({ id }) => ({ request_id: id }),
   status: ({ state, word, error, videoUrl }) =>
@@ -209,7 +198,7 @@ const xai: ServiceWords = {
 };
 
 const wavespeed: ServiceWords = {
-  words: { queued: 'created', running: 'processing', succeeded: 'completed', failed: 'failed' },
+  words: words('created', 'processing', 'completed', 'failed'),
   idOf: hexOf,
   accepted: (task) => wavespeed.status(task),
   status: ({ id, word, error, videoUrl, origin }) => ({
@@ -230,7 +219,7 @@ const wavespeed: ServiceWords = {
 
 /** Results are JSON in a string, and errors come with HTTP 200. */
 const kie: ServiceWords = {
-  words: { queued: 'queuing', running: 'generating', succeeded: 'success', failed: 'fail' },
+  words: words('queuing', 'generating', 'success', 'fail'),
   idOf: hexOf,
   accepted: ({ id }) => ({ code: 200, msg: 'success', data: { taskId: id } }),
   status: ({ id, word, error, videoUrl, stillUrl }) => ({
@@ -255,7 +244,7 @@ const kie: ServiceWords = {
 
 /** States are numbers, ids exceed JavaScript's safe integers, and errors come with HTTP 200. */
 const pixverse: ServiceWords = {
-  words: { queued: 5, running: 5, succeeded: 1, failed: 8 },
+  words: words(5, 5, 1, 8),
   idOf: (taskId) => String(integerOf(taskId)),
   accepted: ({ id }) => ({ ErrCode: 0, ErrMsg: 'success', Resp: { video_id: BigInt(id) } }),
   status: ({ id, word, error, videoUrl }) => ({

@@ -169,8 +169,7 @@ describe('a file that is not a video', () => {
 });
 
 describe('a large file', () => {
-  const WINDOW = 4 * 1024 * 1024;
-  const padding = box('free', 3 * WINDOW);
+  const padding = box('free', 12 * 1024 * 1024);
 
   /** Changes the tables as if all pictures were that many bytes later. */
   function movePictures(file: Buffer, by: number): void {
@@ -188,12 +187,7 @@ describe('a large file', () => {
     expect(await inspect(large)).toMatchObject({ kind: 'video', facts: { width: 64, durationSeconds: 4 } });
     movePictures(large, 1);
     expect(reasonOf(await inspect(large))).toBe('its first picture is not valid');
-  });
-
-  it('is refused when it was cut in the middle', async () => {
-    const file = Buffer.concat([fileOf('MP4 that begins with its tables'), padding, padding]);
-    const cut = file.subarray(0, 5 * WINDOW);
-    expect(reasonOf(await inspect(cut))).toMatch(/^it ends within its free box/);
+    expect(reasonOf(await inspect(large.subarray(0, -1)))).toMatch(/^it ends within its free box/);
   });
 
   it('with a box of more than 4 GiB is scanned by its long size', async () => {
@@ -305,6 +299,9 @@ describe('a video is compared with its request', () => {
   const REQUESTED: Partial<VideoRequest> = { resolution: '720p', aspect_ratio: '16:9', duration: 5 };
   const MADE: VideoFacts = { width: 1280, height: 720, durationSeconds: 5 };
 
+  const mismatches = (request: Partial<VideoRequest>, facts: VideoFacts) =>
+    describeMismatches({ ...REQUESTED, ...request }, { ...MADE, ...facts });
+
   it.each<[what: string, request: Partial<VideoRequest>, facts: VideoFacts]>([
     ['has a side that the codec rounded up', { resolution: '1080p' }, { width: 1920, height: 1088 }],
     ['is upright, as requested', { aspect_ratio: '9:16' }, { width: 720, height: 1280 }],
@@ -314,28 +311,25 @@ describe('a video is compared with its request', () => {
     ['has no readable facts', {}, { width: undefined, height: undefined, durationSeconds: undefined }],
     [
       'has no facts in its request',
-      { resolution: undefined, aspect_ratio: undefined, duration: undefined },
+      { resolution: undefined, aspect_ratio: undefined, duration: 0 },
       { width: 10, height: 10, durationSeconds: 60 },
     ],
-    ['has a requested duration of 0', { duration: 0 }, {}],
   ])('without a warning when it %s', (_what, request, facts) => {
-    expect(describeMismatches({ ...REQUESTED, ...request }, { ...MADE, ...facts })).toEqual([]);
+    expect(mismatches(request, facts)).toEqual([]);
   });
 
-  it.each<[what: string, facts: VideoFacts, sentences: string[]]>([
-    ['is smaller', { width: 640, height: 360 }, ['720p was requested, but the video is 640x360']],
-    ['lies on its side', { width: 720, height: 1280 }, ['16:9 was requested, but the video is 720x1280']],
-    [
-      'differs in everything',
-      { width: 480, height: 480, durationSeconds: 1 },
-      [
-        '720p was requested, but the video is 480x480',
-        '16:9 was requested, but the video is 480x480',
-        '5 s were requested, but the video is 1 s long',
-      ],
-    ],
-  ])('with a warning when it %s', (_what, facts, sentences) => {
-    expect(describeMismatches(REQUESTED, { ...MADE, ...facts })).toEqual(sentences);
+  it('with a warning for each difference', () => {
+    expect(mismatches({}, { width: 640, height: 360 })).toEqual([
+      '720p was requested, but the video is 640x360',
+    ]);
+    expect(mismatches({}, { width: 720, height: 1280 })).toEqual([
+      '16:9 was requested, but the video is 720x1280',
+    ]);
+    expect(mismatches({}, { width: 480, height: 480, durationSeconds: 1 })).toEqual([
+      '720p was requested, but the video is 480x480',
+      '16:9 was requested, but the video is 480x480',
+      '5 s were requested, but the video is 1 s long',
+    ]);
   });
 
   it('by the fields of the request that are set', () => {

@@ -268,16 +268,18 @@ describe('the rest of a video', () => {
     expect(rangesOf({ requests })).toEqual([[undefined, undefined]]);
   });
 
-  const date = 'Thu, 01 Jan 2026 12:00:01 GMT';
-  it.each<[string, Record<string, string>, string | undefined]>([
-    ['by a strong ETag', { etag: TAG, date, 'last-modified': date }, TAG],
-    ['not by a weak ETag or a date', { etag: `W/${TAG}`, date, 'last-modified': date }, undefined],
-  ])('can be requested later %s', async (_how, headers, validator) => {
-    const { service } = await serveVideo((request) => reply(request, { headers, body: VIDEO }));
-    const video = await service.open('/v.mp4');
-    expect(video).toMatchObject({ offset: 0, bytes: VIDEO.length });
-    expect(video.validator).toBe(validator);
-    video.stream.resume();
+  it('can be requested later by a strong ETag, and not by a weak one or a date', async () => {
+    const date = 'Thu, 01 Jan 2026 12:00:01 GMT';
+    const tags = [TAG, `W/${TAG}`];
+    const { service } = await serveVideo((request) =>
+      reply(request, { headers: { etag: tags.shift() ?? '', date, 'last-modified': date }, body: VIDEO }),
+    );
+    for (const validator of [TAG, undefined]) {
+      const video = await service.open('/v.mp4');
+      expect(video).toMatchObject({ offset: 0, bytes: VIDEO.length });
+      expect(video.validator).toBe(validator);
+      video.stream.resume();
+    }
   });
 });
 
@@ -398,7 +400,7 @@ describe('a host name is checked by the addresses of the same DNS answer that is
   it('and refused when the last of its addresses is bad', async () => {
     const server = await serveVideo();
     const lookup = resolver(['93.184.215.14', '2606:4700::1111', '::ffff:127.0.0.1']);
-    jest.spyOn(dns, 'lookup').mockImplementation(lookup as typeof dns.lookup);
+    jest.spyOn(dns, 'lookup').mockImplementation(lookup as unknown as typeof dns.lookup);
     const { kind, facts } = await faultOf(connect(PLAIN).open(`http://cdn.example.com:${server.port}/v.mp4`));
     expect(kind).toBe('not-allowed');
     expect(facts.message).toContain('leads to ::ffff:127.0.0.1 (cdn.example.com), a loopback address');
