@@ -1,6 +1,12 @@
 import { join } from 'node:path';
+import type { PayloadCodec } from '@temporalio/common';
 import type { BundleOptions, WorkerOptions } from '@temporalio/worker';
+import { encryptedDataConverter } from '../../src/client/connect';
+import { readEncryptionKeys } from '../../src/config/operation-config';
 import { ConfigError } from '../../src/config/service-config';
+import { EncryptionCodec } from '../../src/encryption/encryption-codec';
+import { makeEncryptionKey } from '../../src/encryption/key-ring';
+import { encryptedWorker } from '../../src/worker/encrypt-worker';
 import { bundleFiles, OWN_WORKFLOWS } from '../../src/worker/own-workflows';
 import { VideoPlugin, type VideoPluginOptions } from '../../src/worker/video-plugin';
 import { optionsForOtherWorkers } from '../../src/worker/worker-options';
@@ -110,7 +116,6 @@ describe('the plan of a bundle', () => {
     plugins.reduce((options: BundleOptions, plugin) => plugin.configureBundler(options), { workflowsPath });
 
   it('of a host without workflows has ours alone', () => {
-    expect(plan('', [new VideoPlugin()])).toMatchObject({ workflowsPath: OWN_WORKFLOWS });
     expect(plan('', [new VideoPlugin(), new VideoPlugin()])).toMatchObject({ workflowsPath: OWN_WORKFLOWS });
   });
 
@@ -126,8 +131,62 @@ describe('the plan of a bundle', () => {
   });
 });
 
-describe('the versions of Temporal’s packages', () => {
-  it('are checked where they are installed, and so is a second copy', () => {
+describe('a plugin that is asked to encrypt', () => {
+  const env = { VIDEOGEN_ENCRYPTION_KEYS: makeEncryptionKey('2026-11') };
+  const codec: PayloadCodec = { encode: async (payloads) => payloads, decode: async (payloads) => payloads };
+  const host = { payloadConverterPath: '/host/payloads', payloadCodecs: [codec] };
+  const OURS = expect.any(EncryptionCodec);
+  const OUR_FAILURES = expect.stringContaining('failure-converter');
+
+  it('leaves the data converter of the host alone by default, although there are keys', () => {
+    const plugin = new VideoPlugin({ env });
+    expect(plugin.configureClient({ dataConverter: host }).dataConverter).toEqual(host);
+    expect(plugin.configureBundler({ workflowsPath: '/host' }).failureConverterPath).toBeUndefined();
+  });
+
+  it('adds its codec behind those of the host, once, and its failure converter', () => {
+    const plugin = new VideoPlugin({ env, encryption: true });
+    const configured = plugin.configureClient({ dataConverter: host });
+    const expected = { ...host, payloadCodecs: [codec, OURS], failureConverterPath: OUR_FAILURES };
+    expect(configured.dataConverter).toEqual(expected);
+    expect(plugin.configureClient(configured).dataConverter).toEqual(expected);
+    expect(plugin.configureBundler({ workflowsPath: '/host' }).failureConverterPath).toEqual(OUR_FAILURES);
+  });
+
+  it('keeps a failure converter of the host', () => {
+    const own = { ...host, failureConverterPath: '/host/failures' };
+    expect(encryptedDataConverter({ env, dataConverter: own })).toMatchObject({
+      failureConverterPath: '/host/failures',
+    });
+    const plugin = new VideoPlugin({ env, encryption: true });
+    const bundled = plugin.configureBundler({
+      workflowsPath: '/host',
+      failureConverterPath: '/host/failures',
+    });
+    expect(bundled.failureConverterPath).toBe('/host/failures');
+  });
+
+  it('is refused without keys', () => {
+    expect(() => encryptedDataConverter({ env: {} })).toThrow(/^There are no keys to encrypt with: set /);
+    expect(() => new VideoPlugin({ env: {}, encryption: true }).configureClient({})).toThrow(
+      /^The plugin is to encrypt, and there are no keys: /,
+    );
+  });
+
+  it('refuses a bundle that would write messages of failures in the open', () => {
+    const ring = readEncryptionKeys(env);
+    const workflowBundle = { code: 'exports = {}' };
+    expect(() => encryptedWorker({ workflowBundle }, { ring })).toThrow(
+      /^The workflowBundle would write the messages /,
+    );
+    const own = { failureConverterPath: '/host/failures' };
+    expect(() => encryptedWorker({ workflowBundle, dataConverter: own }, { ring })).not.toThrow();
+    expect(() => encryptedWorker({ workflowBundle }, { ring: undefined })).not.toThrow();
+  });
+});
+
+describe('a program', () => {
+  it('with packages of Temporal in different versions, or with a second copy of one, is refused', () => {
     const host = createHostProject({
       '@temporalio/activity': '@temporalio/activity',
       'temporal-videogen/node_modules/@temporalio/worker': '@temporalio/worker',

@@ -1,0 +1,294 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Runtime } from '@temporalio/worker';
+import { ConfigError } from '../../src/config/service-config';
+import { createFileStorage, StorageFault, StorageUnusable } from '../../src/storage';
+import { newPartName } from '../../src/storage/disk-files';
+import { activityWorkers, startJanitor, type WorkerRole } from '../../src/worker/activity-workers';
+import { prepareWork } from '../../src/worker/video-work';
+import { createVideoWorker, type VideoWorkerOptions } from '../../src/worker/video-worker';
+import { cachedWorkflows, deploymentOptions } from '../../src/worker/worker-options';
+import { captureLogs } from '../support/logs';
+import { failureOf } from '../support/world';
+import { eventually } from '../temporal-server/eventually';
+
+const logs = captureLogs();
+// This file runs no worker, and only the last worker would shut the runtime down.
+afterAll(() => Runtime.instance().shutdown());
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'videogen-worker-'));
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+describe('a worker', () => {
+  /** The error of a worker with these roles and queues; without a service it never starts. */
+  async function refusal(options: VideoWorkerOptions): Promise<string> {
+    const failure = await failureOf(createVideoWorker({ env: {}, taskQueue: 'q', ...options }));
+    expect(failure).toBeInstanceOf(ConfigError);
+    return failure instanceof Error ? failure.message : '';
+  }
+
+  const ROLES_FIT = /^VIDEO_API_BASE_URL is not set/;
+  const NO_DOWNLOAD_QUEUE = /^VIDEOGEN_DOWNLOAD_QUEUE names no queue of its own, /;
+  const SUBMIT_QUEUE = /^VIDEOGEN_DOWNLOAD_QUEUE is "q-submit", the queue of the submits: /;
+  it.each<[readonly WorkerRole[] | undefined, VideoWorkerOptions, RegExp]>([
+    [undefined, { downloadQueue: 'q' }, ROLES_FIT],
+    [['jobs'], {}, ROLES_FIT],
+    [['downloads'], { downloadQueue: 'd' }, ROLES_FIT],
+    [['downloads'], { env: { VIDEOGEN_DOWNLOAD_QUEUE: 'd' } }, ROLES_FIT],
+    // Without a separate queue, downloads belong to the jobs.
+    [['jobs', 'downloads'], {}, ROLES_FIT],
+    [['downloads'], {}, NO_DOWNLOAD_QUEUE],
+    [['downloads', 'submits'], { env: { VIDEOGEN_DOWNLOAD_QUEUE: 'q' } }, NO_DOWNLOAD_QUEUE],
+    [['jobs'], { env: { VIDEOGEN_DOWNLOAD_QUEUE: 'q-submit' } }, SUBMIT_QUEUE],
+    [[], {}, /^A worker has the roles \[\]: give any of jobs, submits, downloads\.$/],
+    [JSON.parse('["jobs","polls"]'), {}, /^A worker has the roles \["jobs","polls"\]: give any of /],
+  ])('with the roles %j and the queues %j is accepted, or refused for them: %s', async (...given) => {
+    const [roles, queues, message] = given;
+    expect(await refusal({ roles, ...queues })).toMatch(message);
+  });
+
+  it.each([
+    [undefined, /^VIDEO_API_KEY is not set: .+\.$/],
+    ['two words', /^VIDEO_API_KEY holds a space.+\.$/],
+  ])('with the key %j does not start, and says so in one line', async (VIDEO_API_KEY, line) => {
+    expect(await refusal({ env: { VIDEO_API_BASE_URL: 'http://127.0.0.1:1', VIDEO_API_KEY } })).toMatch(line);
+  });
+
+  // A submit writes the job's record.
+  it.each<[WorkerRole]>([['submits'], ['downloads']])(
+    'with the role %s does not start with a storage that it cannot use',
+    async (role) => {
+      const env = {
+        VIDEO_API_BASE_URL: 'http://127.0.0.1:1',
+        VIDEO_API_KEY: 'sk-x',
+        VIDEOGEN_STORAGE: '/dev/null/videos',
+        VIDEOGEN_DOWNLOAD_QUEUE: 'd',
+        TEMPORAL_ADDRESS: '127.0.0.1:1',
+      };
+      expect(await failureOf(createVideoWorker({ env, roles: [role] }))).toBeInstanceOf(StorageUnusable);
+    },
+  );
+
+  it('has a version if settings or program give one: jobs are pinned to it', () => {
+    const set = { TEMPORAL_DEPLOYMENT_NAME: 'videos', TEMPORAL_WORKER_BUILD_ID: '1.4.2' };
+    const pinned = {
+      useWorkerVersioning: true,
+      version: { deploymentName: 'videos', buildId: '1.4.2' },
+      defaultVersioningBehavior: 'PINNED',
+    } as const;
+    expect(deploymentOptions({}, {})).toBeUndefined();
+    expect(deploymentOptions({ maxCachedWorkflows: 5 }, set)).toEqual(pinned);
+    // The program's own comes first, even if it is none.
+    const own = { ...pinned, defaultVersioningBehavior: 'AUTO_UPGRADE' } as const;
+    expect(deploymentOptions({ workerDeploymentOptions: own }, set)).toBe(own);
+    expect(deploymentOptions({ workerDeploymentOptions: undefined }, set)).toBeUndefined();
+    expect(() => deploymentOptions({}, { TEMPORAL_WORKER_BUILD_ID: '1.4.2' })).toThrow(ConfigError);
+  });
+
+  it('keeps as many workflows in memory as fit, or as the program says', () => {
+    const MB = 1_000_000;
+    const sizes = [64_000, 600, 500, 400, 256].map((memoryMb) => cachedWorkflows({}, memoryMb * MB));
+    expect(sizes).toEqual([1_000, 1_000, 600, 200, 40]);
+    expect(cachedWorkflows({ maxCachedWorkflows: 7 }, 256 * MB)).toBe(7);
+    expect(cachedWorkflows({ maxCachedWorkflows: 0 }, 256 * MB)).toBe(0);
+    const here = cachedWorkflows();
+    expect(here >= 40 && here <= 1_000).toBe(true);
+  });
+});
+
+describe('the services of a file', () => {
+  let server: Server;
+  let seen: (string | undefined)[];
+  let env: Record<string, string>;
+  beforeEach(async () => {
+    seen = [];
+    server = createServer((request, response) => {
+      seen.push(request.headers.authorization);
+      response.writeHead(404, { 'content-type': 'application/json' }).end('{"error":"no task"}');
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const services = {
+      one: { baseUrl, key: { file: 'one.key' }, submitsPerSecond: 2, onLostSubmit: 'fail' },
+      two: { baseUrl, key: { env: 'TWO_KEY' } },
+    };
+    writeFileSync(join(folder, 'one.key'), 'sk-one');
+    writeFileSync(join(folder, 'services.json'), JSON.stringify({ services, default: 'two' }));
+    env = {
+      VIDEOGEN_SERVICES_FILE: join(folder, 'services.json'),
+      VIDEOGEN_STORAGE: join(folder, 'videos'),
+      TWO_KEY: 'sk-two',
+    };
+  });
+  afterEach(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+
+  it('are called with their own keys, and a rotated file counts at the next call', async () => {
+    const { directory, close } = prepareWork({ env });
+    const poll = async (name: string) => {
+      const found = directory.find(name);
+      if ('problem' in found) throw new Error(found.problem);
+      await found.service.status('task_1').catch(() => undefined);
+    };
+    await poll('two');
+    await poll('one');
+    writeFileSync(join(folder, 'one.key'), 'sk-rotated');
+    await poll('one');
+    await close();
+    expect(seen).toEqual(['Bearer sk-two', 'Bearer sk-one', 'Bearer sk-rotated']);
+  });
+
+  it('have their own queues of submits, with their own pace, and jobs that name none have another', async () => {
+    const work = prepareWork({ env });
+    const queues = {
+      taskQueue: 'films',
+      submitQueue: 'films-submit',
+      downloadQueue: 'films',
+      submitsPerSecond: 9,
+    };
+    const paces = activityWorkers(work, queues).map((options) => [
+      options.taskQueue,
+      options.maxTaskQueueActivitiesPerSecond,
+    ]);
+    expect(paces).toEqual([
+      ['films-submit', 9],
+      ['films-submit-one', 2],
+      ['films-submit-two', 9],
+    ]);
+    expect(work.directory.all().map(({ name }) => name)).toEqual(['one', 'two']);
+    await work.close();
+  });
+
+  it('take new jobs by their default, while a base URL beside the file keeps its tasks', async () => {
+    const both = { ...env, VIDEO_API_BASE_URL: 'http://127.0.0.1:1', VIDEO_API_KEY: 'sk-unnamed' };
+    const work = prepareWork({ env: both });
+    expect(work.directory.find()).not.toHaveProperty('name');
+    expect(work.directory.find(work.directory.defaultService)).toMatchObject({ name: 'two' });
+    await work.close();
+  });
+
+  it('stop a worker before it starts if a key cannot be read or the default is not there', () => {
+    expect(() => prepareWork({ env: { ...env, TWO_KEY: '' } })).toThrow('names TWO_KEY, which is not set');
+    expect(() => prepareWork({ env, services: {}, defaultService: 'one' })).toThrow(
+      'The option services has a mistake: the default one is not among them.',
+    );
+  });
+});
+
+describe('the janitor', () => {
+  const HOUR_MS = 3_600_000;
+
+  let stop: () => void = () => undefined;
+  beforeEach(() => {
+    // Fakes only its interval: the file system needs real time.
+    jest.useFakeTimers({ doNotFake: ['setImmediate', 'setTimeout', 'nextTick', 'Date', 'queueMicrotask'] });
+    logs.length = 0;
+  });
+  afterEach(() => {
+    stop();
+    jest.useRealTimers();
+  });
+
+  /** A partial file, as a killed worker leaves it. */
+  function leavePart(hoursAgo: number, within = ''): string {
+    mkdirSync(join(folder, within), { recursive: true });
+    const file = join(folder, within, newPartName('task'));
+    writeFileSync(file, 'half a fox');
+    const when = (Date.now() - hoursAgo * HOUR_MS) / 1_000;
+    utimesSync(file, when, when);
+    return file;
+  }
+
+  const logged = () => logs.map(({ level, message, meta }) => [level, message, meta]);
+
+  it('removes files without a write for a day at the start, and then every hour until it is stopped', async () => {
+    const old = [leavePart(25), leavePart(1_000, 'foxes/red')];
+    const young = [leavePart(23), leavePart(0, 'foxes/red')];
+    const video = join(folder, 'fox.mp4');
+    writeFileSync(video, 'a whole fox');
+    utimesSync(video, 0, 0);
+    const { sweep = async () => 0, ...rest } = createFileStorage(folder);
+    const sweeps = jest.fn(sweep);
+    stop = startJanitor({ ...rest, sweep: sweeps });
+    await eventually('something is logged', () => logged().length > 0);
+    expect(logged()).toEqual([
+      ['INFO', 'removed leftovers of unfinished downloads', expect.objectContaining({ removed: 2 })],
+    ]);
+    expect(old.filter(existsSync)).toEqual([]);
+    expect([...young, video].filter(existsSync)).toHaveLength(3);
+
+    const later = leavePart(25);
+    jest.advanceTimersByTime(HOUR_MS - 1);
+    expect(existsSync(later)).toBe(true);
+    jest.advanceTimersByTime(1);
+    await eventually('the second sweep is logged', () => logged().length > 1);
+    expect(existsSync(later)).toBe(false);
+    stop();
+    jest.advanceTimersByTime(10 * HOUR_MS);
+    expect(sweeps).toHaveBeenCalledTimes(2);
+  });
+
+  it('warns of a sweep that fails, and comes again an hour later', async () => {
+    const sweep = jest.fn(async () => {
+      throw new StorageFault('EACCES: permission denied');
+    });
+    stop = startJanitor({ ...createFileStorage(folder), sweep });
+    await eventually('the first warning', () => logged().length === 1);
+    jest.advanceTimersByTime(HOUR_MS);
+    await eventually('the second warning', () => logged().length === 2);
+    expect(logged()[1]).toEqual([
+      'WARN',
+      'could not remove leftovers of unfinished downloads',
+      expect.objectContaining({ error: 'StorageFault: EACCES: permission denied' }),
+    ]);
+    expect(sweep).toHaveBeenCalledTimes(2);
+  });
+});
+
+describe('at the start', () => {
+  /** The packages, and the folders of ours, whose code Node has loaded when a script of the compiled modules ends. */
+  function loadedBy(script: string): { packages: string[]; folders: string[] } {
+    const output = execFileSync(
+      process.execPath,
+      ['-e', `${script}; process.stdout.write(JSON.stringify(Object.keys(require.cache)))`],
+      { cwd: join(__dirname, '../..'), encoding: 'utf8', maxBuffer: 20 * 1024 * 1024 },
+    );
+    const files: string[] = JSON.parse(output).filter((file: string) => !file.endsWith('.json'));
+    const matches = (pattern: RegExp) =>
+      [...new Set(files.flatMap((file) => pattern.exec(file)?.[1] ?? []))].sort();
+    return {
+      packages: matches(/^.*\/node_modules\/((?:@[^/]+\/)?[^/]+)\//),
+      folders: matches(/^.*\/dist\/(activities|workflows|src\/[^/]+)\//),
+    };
+  }
+
+  it("a worker loads zod and a digest beside Temporal's SDK, and no OpenTelemetry, no client of HTTP, S3, videos or YAML", () => {
+    const env = { VIDEO_API_BASE_URL: 'http://127.0.0.1:1', VIDEO_API_KEY: 'k', VIDEOGEN_STORAGE: folder };
+    const sdk = loadedBy(
+      "require('@temporalio/worker'); require('@temporalio/envconfig'); require('@temporalio/plugin')",
+    );
+    const { packages, folders } = loadedBy(`
+      require('./dist/src/cli/worker');
+      require('./dist/src/worker/video-work').prepareWork({ env: ${JSON.stringify(env)} }).storage.probe();
+    `);
+    expect(packages.filter((name) => !sdk.packages.includes(name))).toEqual(['@noble/hashes', 'zod']);
+    const rooms = 'cli client config contract encryption media service storage temporal-server worker';
+    expect(folders).toEqual(['activities', ...rooms.split(' ').map((room) => `src/${room}`)]);
+  });
+
+  it('the help loads the parser of arguments alone', () => {
+    const { packages, folders } = loadedBy("require('./dist/src/cli/run')");
+    expect(packages).toEqual(['commander']);
+    // Of the client, the states that a list may have.
+    expect(folders).toEqual(['src/cli', 'src/client', 'src/config', 'src/contract']);
+  });
+});
