@@ -27,35 +27,32 @@ function writeScript(file: string, part: object): void {
   writeFileSync(join(folder, file), code);
 }
 
-const row = (name: string, polls: number) => ({ name, values: { polls } });
-const QUIET = { print: () => undefined, onProgress: () => undefined };
-
-test('the rows of a section are those of its scripts, as ratios to the row that the first one names', async () => {
-  const ratioTo = { row: 'bare', value: 'polls' };
-  writeScript('one.cjs', { title: 'Polls', ratioOf: 'polls', ratioTo, rows: [row('bare', 4)] });
-  writeScript('two.cjs', { rows: [row('ours', 2)], versions: { Redis: '7' } });
-  const scripts = ['one.cjs', 'two.cjs'].map((file) => ({ file, limitSeconds: 60 }));
-  const { sections, skipped, versions } = await measure([{ section: 'x', scripts }], {
-    scriptFolder: folder,
-    ...QUIET,
+test('a script that is absent, fails or takes too long is skipped with a sentence, and the others are measured as ratios', async () => {
+  const rows = [
+    { name: 'bare', values: { polls: 4 } },
+    { name: 'ours', values: { polls: 2 } },
+  ];
+  writeScript('good.cjs', {
+    title: 'Good',
+    ratioOf: 'polls',
+    ratioTo: { row: 'bare', value: 'polls' },
+    rows,
   });
-  expect(sections).toMatchObject([
-    { section: 'x', title: 'Polls', notes: ['full', 'full'], rows: [{ ratio: 1 }, { ratio: 0.5 }] },
-  ]);
-  expect(skipped).toEqual([]);
-  expect(versions).toMatchObject({ Node: process.versions.node, Redis: '7' });
-});
-
-test('a script that is absent, fails or takes too long is skipped with a sentence, and the others are measured', async () => {
-  writeScript('good.cjs', { title: 'Good', rows: [row('ours', 1)] });
   writeFileSync(join(folder, 'bad.cjs'), "throw new Error('no server');");
   writeFileSync(join(folder, 'slow.cjs'), 'setInterval(() => undefined, 1_000);');
   const sections = ['absent.cjs', 'bad.cjs', 'slow.cjs', 'good.cjs'].map((file) => ({
     section: file[0] ?? '',
     scripts: [{ file, limitSeconds: file === 'slow.cjs' ? 1 : 60, quick: { args: ['--quick'] } }],
   }));
-  const report = await measure(sections, { scriptFolder: folder, isQuick: true, ...QUIET });
-  expect(report.sections).toMatchObject([{ title: 'Good', notes: ['--quick'] }]);
+  const report = await measure(sections, {
+    scriptFolder: folder,
+    isQuick: true,
+    print: () => undefined,
+    onProgress: () => undefined,
+  });
+  expect(report.sections).toMatchObject([
+    { title: 'Good', notes: ['--quick'], rows: [{ ratio: 1 }, { ratio: 0.5 }] },
+  ]);
   expect(report.skipped.map(({ section, why }) => `${section}: ${why}`)).toEqual([
     'a: bench/absent.cjs is not there.',
     expect.stringMatching(/^b: bench\/bad\.cjs failed: it ended with code 1: .*no server/s),

@@ -171,18 +171,6 @@ describe('a claim of a task', () => {
   const job = (name: string, namespace = 'default') => ({ namespace, job: name });
   const holder = () => claimTask(storage, TASK, job('somebody else'));
 
-  test('a task belongs to the first job that claims it, and others learn which job that is', async () => {
-    const fox = { ...job('fox'), record: 'jobs/fox.1' };
-    expect(await claimTask(storage, TASK, fox)).toBeUndefined();
-    expect(await claimTask(storage, TASK, fox)).toBeUndefined();
-    for (const other of [job('owl'), job('fox', 'another namespace')])
-      expect(await claimTask(storage, TASK, other)).toEqual({
-        ...fox,
-        id: expect.any(String),
-        at: expect.any(String),
-      });
-  });
-
   test('tasks of the same id at other services, and ids of any shape, are tasks of their own', async () => {
     const tasks = [
       TASK,

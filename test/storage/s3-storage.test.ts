@@ -221,16 +221,6 @@ test('a video leaves no upload behind when the server refuses to complete it', a
   expect(callsOf('DELETE')).toContain('DELETE /videos/fox.mp4?uploadId=7');
 });
 
-test('a small file is created as JSON, if its key is free', async () => {
-  scripted = await startScriptedS3();
-  expect(await scripted.storage().create('jobs/0001.json', '{}')).toBe(true);
-  expect(scripted.calls.map(withoutOperation)).toEqual(['PUT /videos/jobs/0001.json']);
-  expect(scripted.headersOf('0001.json')).toMatchObject({
-    'if-none-match': '*',
-    'content-type': 'application/json',
-  });
-});
-
 test('a small file that cannot be created, because the server answers 409, is a fault', async () => {
   scripted = await startScriptedS3(() => s3Error(409, 'ConditionalRequestConflict'));
   const creating = scripted.storage().create('jobs/0001.json', '{}');
