@@ -41,12 +41,14 @@ test('a model is asked for one video, with the key of the job in the header of t
   expect(none.headers).toBeUndefined();
 });
 
-// The sizes themselves are in client/video-size.test.ts. To fal sizes mean nothing, and to Alibaba others.
+// The sizes themselves are in client/video-size.test.ts. To these providers sizes mean nothing, too little, or others.
 test.each([
   ['test.video', { resolution: '720p', aspect_ratio: '9:16' }, '720x1280', {}],
   ['test.video', { resolution: '1080p' }, '1920x1080', {}],
   ['test.video', {}, undefined, {}],
   ['fal.video', { resolution: '720p', aspect_ratio: '9:16' }, undefined, { fal: { resolution: '720p' } }],
+  ['xai.video', { resolution: '720p' }, undefined, { xai: { resolution: '720p' } }],
+  ['google.generative-ai', { resolution: '720p' }, undefined, { google: { resolution: '720p' } }],
   ['alibaba.video', { resolution: '720p', aspect_ratio: '4:3' }, '1088x832', {}],
   ['alibaba.video', { resolution: '720p', aspect_ratio: '21:9' }, '1680x720', {}],
 ] as const)(

@@ -52,11 +52,6 @@ const ROWS: Record<string, Row> = {
     posts: [1, 0],
     end: 'held',
   },
-  'answers 429 and asks for a short wait': {
-    faults: [{ kind: 'rate-limited', retryAfter: 5 }],
-    posts: [2, 0],
-    end: 'a',
-  },
   'answers 429 and asks for a long wait': {
     faults: [{ kind: 'rate-limited', retryAfter: 300 }],
     posts: [1, 1],
@@ -84,7 +79,6 @@ const ROWS: Record<string, Row> = {
     posts: [2, 0],
     end: 'Unauthorized',
   },
-  'answers a status that nobody knows': { faults: [REFUSED(799)], posts: [1, 0], end: 'AnswerUnreadable' },
   'answers 500, after which it has no task, as its profile says': {
     faults: times(5, SERVER_ERROR(500)),
     at: 'certain',

@@ -253,7 +253,7 @@ test('a batch started without our client resumes under its name, and other or wr
     const first = await startByType({ requests: requests(3) });
     const results = await resultsOf(first);
     expect(await startByType({ requests: requests(3) })).toEqual(first);
-    // What else the contract refuses is the same for the client and the workflow: test/contract/job-input.test.ts.
+    // What else the contract refuses is the same for the client and the workflow: test/contract.
     for (const [refused, sentence] of [
       [requests(4), 'the name was used for other requests'],
       [[...requests(1), null], 'requests[1]: '],

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { ASPECT_RATIOS, RESOLUTIONS } from '../../../../src/contract/request';
-import { type Imitation, readBy, text, uuidOf } from './words';
+import { dialectOf } from '../../../dialects';
+import { type Imitation, readBy, text } from './words';
 
 const body = z.strictObject({
   model: text,
@@ -16,11 +17,12 @@ const body = z.strictObject({
   }),
 });
 
-const request_id = '4909100c-7b5a-9f92-bfe5-000000000000';
+const words = dialectOf('dashscope');
 
 /** Model Studio (DashScope), the service of Wan. */
 export const alibaba: Imitation = {
   dialect: {
+    ...words,
     routes: [
       { method: 'GET', path: /^\/api\/v1\/tasks\/([^/]+)$/, call: 'status' },
       {
@@ -40,24 +42,11 @@ export const alibaba: Imitation = {
         })),
       },
     ],
-    idOf: uuidOf,
-    accepted: ({ id }) => ({ body: { output: { task_status: 'PENDING', task_id: id }, request_id } }),
-    status: ({ id, state, error, videoUrl }) => ({
-      body: {
-        request_id,
-        output: {
-          task_id: id,
-          task_status: state === 'queued' ? 'PENDING' : state.toUpperCase(),
-          ...(error && { code: error.code, message: error.message }),
-          ...(videoUrl && { video_url: videoUrl }),
-        },
-      },
-    }),
-    refused: ({ code, message }) =>
+    refused: (refusal) =>
       // A task that nobody knows is in the state UNKNOWN, under 200.
-      code === 'not_found'
-        ? { status: 200, body: { request_id, output: { task_id: 'unknown', task_status: 'UNKNOWN' } } }
-        : { body: { request_id, code, message } },
+      refusal.code === 'not_found'
+        ? { status: 200, body: { request_id: 'any', output: { task_id: 'any', task_status: 'UNKNOWN' } } }
+        : words.refused(refusal),
     refusedContent: (stage) => ({
       at: stage === 'output' ? 'task' : 'submit',
       code: 'DataInspectionFailed',

@@ -1,6 +1,7 @@
 import type { TaskFacts } from '../../../../src/testing/dialect';
 import { FAL } from '../../../../src/testing/fal-dialect';
-import { type Imitation, uuidOf } from './words';
+import { uuidOf } from '../../../dialects/service-words';
+import type { Imitation } from './words';
 
 /** The package has this address built in: a base URL changes nothing, so its `fetch` leads here. */
 export const FAL_QUEUE = 'https://queue.fal.run';

@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { ASPECT_RATIOS } from '../../../../src/contract/request';
 import type { Dialect, DialectRoute, TaskFacts } from '../../../../src/testing/dialect';
-import { hexOf, type Imitation, readBy, text, uuidOf } from './words';
+import { hexOf, uuidOf } from '../../../dialects/service-words';
+import { type Imitation, readBy, text } from './words';
 
 const body = z.strictObject({
   instances: z

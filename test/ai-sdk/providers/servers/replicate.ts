@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { ASPECT_RATIOS } from '../../../../src/contract/request';
 import type { Reply, TaskFacts } from '../../../../src/testing/dialect';
-import { hexOf, type Imitation, readBy, resolutionOf, text } from './words';
+import { hexOf } from '../../../dialects/service-words';
+import { type Imitation, readBy, resolutionOf, text } from './words';
 
 const body = z.object({
   input: z.object({

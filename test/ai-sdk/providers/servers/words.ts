@@ -28,9 +28,6 @@ export const readBy =
     return { ok: false, problem: z.prettifyError(parsed.error) };
   };
 
-export const uuidOf = (taskId: string) => taskId.replace(/^task_/, '');
-export const hexOf = (taskId: string) => uuidOf(taskId).replaceAll('-', '');
-
 /** The resolution behind a size such as 1280x720: its shorter side. */
 export function resolutionOf(size: string | undefined): VideoRequest['resolution'] {
   const [, width, height] = /^(\d+)[x*](\d+)$/.exec(size ?? '') ?? [];

@@ -1,14 +1,28 @@
+import { randomUUID } from 'node:crypto';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { ApplicationFailure } from '@temporalio/common';
+import { createVideoActivities } from '../../../activities';
 import { createVideoClient, type VideoClient } from '../../../src/client/video-client';
 import type { VideoJob } from '../../../src/client/video-job';
+import type { FailureType } from '../../../src/contract/failure-table';
 import type { JobResult } from '../../../src/contract/job';
+import type { VideoService } from '../../../src/service';
+import { createFileStorage } from '../../../src/storage';
 import type { Faults } from '../../../src/testing';
-import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../../src/testing';
-import { type RawServer, startRawServer } from '../../service/raw-server';
+import { createVideoTestEnvironment, startEmulator, type VideoTestEnvironment } from '../../../src/testing';
+import { FAL } from '../../../src/testing/fal-dialect';
+import {
+  type ActivityWorld,
+  asJob,
+  attemptUntilEnd,
+  createActivityWorld,
+} from '../../activities/activity-world';
+import { ANSWERS } from '../../activities/faulty-service';
+import { type RawServer, replyJson, startRawServer } from '../../service/raw-server';
 import { ChildProcesses } from '../../support/child-processes';
 import { blocksOf, readPage } from '../../support/docs-page';
 import { expectRow } from '../../support/expect-row';
@@ -30,6 +44,7 @@ import {
 } from './what-runs';
 
 const ROOT = join(__dirname, '../../..');
+const JOB_TIME_MS = 20_000;
 
 let env: VideoTestEnvironment;
 let logs: LogLine[];
@@ -41,7 +56,7 @@ const providers = new Map<ProviderName, StartedProvider>();
 beforeAll(async () => {
   logs = captureLogs();
   env = await createVideoTestEnvironment();
-  const options = { clock: () => env.temporal.currentTimeMs(), jobTimeMs: 20_000 };
+  const options = { clock: () => env.temporal.currentTimeMs(), jobTimeMs: JOB_TIME_MS };
   for (const name of PROVIDER_NAMES) providers.set(name, await startProvider(name, options));
   const head = `HTTP/1.1 200 OK\r\ncontent-type: image/png\r\ncontent-length: ${PNG.length}\r\n\r\n`;
   images = await startRawServer(({ socket }) => socket.end(Buffer.concat([Buffer.from(head), PNG])));
@@ -67,6 +82,10 @@ function providerOf(name: ProviderName): StartedProvider {
   if (provider === undefined) throw new Error(`${name} is not started`);
   return provider;
 }
+
+test.each(PROVIDER_NAMES)('@ai-sdk/%s is the version that the page names, unmodified', (name) => {
+  expect(providerOf(name).version).toBe(versionOf(name));
+});
 
 /** A job at the service of a package. Its prompt is its own. */
 interface Running extends StartedProvider {
@@ -197,10 +216,6 @@ const SCENARIOS: Record<ScenarioName, Scenario> = {
   },
 };
 
-test.each(PROVIDER_NAMES)('@ai-sdk/%s is the version that the page names, unmodified', (name) => {
-  expect(providerOf(name).version).toBe(versionOf(name));
-});
-
 /** Neither the key nor a link to a video is in a history, a record, a log or another file next to the videos. */
 async function expectNoSecrets(jobs: VideoJob[], { imitated }: StartedProvider): Promise<void> {
   const histories = await Promise.all(
@@ -277,8 +292,8 @@ describe('in a project in which this package and those of the providers are inst
   /** How many tasks the services have, in the order of their names. */
   const countTasks = () => [...providers.values()].map(({ imitated }) => imitated.generations().length);
 
-  test('the service in the program of the page submits and polls with the package of fal', async () => {
-    const { url, apiKey } = providerOf('fal').imitated;
+  test('the service in the program of the page submits and polls at the emulator as at fal', async () => {
+    const { url, apiKey, generations, close } = await startEmulator({ dialect: FAL });
     const [program = ''] = blocksOf(readPage('ai-sdk.md'), 'ts');
     const [service = '', worker] = program.split(/^ {2}const worker = /m);
     expect(worker).toContain('createVideoWorker');
@@ -292,9 +307,11 @@ describe('in a project in which this package and those of the providers are inst
     }
     main();`;
     expect(await printed(code, { FAL_API_KEY: apiKey })).toEqual({
-      taskId: expect.stringContaining('"responseUrl":"https://queue.fal.run/'),
+      taskId: expect.stringContaining('"responseUrl":"https://queue.fal.run/fal-ai/any/requests/task_'),
       state: expect.stringMatching(/^(queued|running)$/),
     });
+    expect(generations()).toHaveLength(1);
+    await close();
   });
 
   test('every package is loaded by its name, and takes the key and the address that it is given', async () => {
@@ -377,4 +394,131 @@ describe('in a project in which this package and those of the providers are inst
     },
     180_000,
   );
+});
+
+let world: ActivityWorld;
+beforeAll(async () => {
+  world = await createActivityWorld();
+});
+afterAll(() => world.close());
+
+/** The activities of a new worker, whose rate limiter knows of no earlier 429. */
+const activitiesOf = (service: VideoService) =>
+  createVideoActivities({ service, storage: createFileStorage(world.folder) });
+
+/** Submits as Temporal does, until the submit has ended. */
+function submitTo({ service, asked }: StartedProvider) {
+  const request = { prompt: 'A red fox', ...asked };
+  const ofJob = { ...asJob(), activityId: randomUUID() };
+  return attemptUntilEnd((info) =>
+    world.run(activitiesOf(service).submitVideo, { request, onLostSubmit: 'hold' }, { ...ofJob, ...info }),
+  );
+}
+
+/** Polls as Temporal does, until a poll was answered. */
+const pollAt = ({ service }: StartedProvider, taskId: string) =>
+  attemptUntilEnd((info) => world.run(activitiesOf(service).pollVideo, { taskId }, info));
+
+/** What a fault is to a submit and to a poll. faults.test.ts has them all, with every policy, for a model of its own. */
+const FAULTS: [keyof typeof ANSWERS, submit: FailureType, poll: FailureType][] = [
+  ['reset after bytes', 'SubmitUnconfirmed', 'ServiceUnreachable'],
+  ['cut in body', 'SubmitUnconfirmed', 'ServiceUnreachable'],
+  ['bad JSON', 'SubmitUnconfirmed', 'AnswerUnreadable'],
+  ['empty 200', 'SubmitUnconfirmed', 'AnswerUnreadable'],
+  [429, 'RateLimited', 'RateLimited'],
+  [500, 'ServiceFailed', 'ServiceFailed'],
+];
+
+/** It answers 200, and calls the state of such a task UNKNOWN, which its package takes for one in progress. */
+const HAS_NO_404: ProviderName[] = ['alibaba'];
+/** It says that it was the prompt or the video. */
+const SAYS_NO_STAGE: ProviderName[] = ['replicate'];
+
+describe.each(PROVIDER_NAMES)('the calls of @ai-sdk/%s:', (name) => {
+  test('no fault of a submit pays twice', async () => {
+    const provider = providerOf(name);
+    const { imitated, taskIdOf } = provider;
+    for (const [fault, failure] of FAULTS) {
+      const before = { posts: imitated.calls.length, tasks: imitated.generations().length };
+      imitated.next('submit', ANSWERS[fault]);
+      const { end, failures } = await submitTo(provider);
+      const posts = imitated.calls.length - before.posts;
+      const tasks = imitated.generations().slice(before.tasks);
+      const expected = { failures: [failure], posts: failure === 'SubmitUnconfirmed' ? 1 : 2 };
+      expect({ fault, failures, posts }).toEqual({ fault, ...expected });
+      expect(tasks).toHaveLength(1);
+      if (!(end instanceof ApplicationFailure))
+        expect([end.taskId]).toEqual(tasks.map((task) => taskIdOf(imitated.idOf(task))));
+    }
+  });
+
+  test('neither a fault of a poll nor a rotated key is the failure of the task, and an unknown task is unknown', async () => {
+    const provider = providerOf(name);
+    const { imitated, taskIdOf } = provider;
+    const { end: submitted } = await submitTo(provider);
+    if (submitted instanceof ApplicationFailure) throw submitted;
+    const { taskId } = submitted;
+    await env.temporal.sleep(JOB_TIME_MS);
+    for (const [fault, , failure] of FAULTS) {
+      imitated.next('status', ANSWERS[fault]);
+      const { end, failures } = await pollAt(provider, taskId);
+      expect({ fault, failures, end }).toMatchObject({
+        fault,
+        failures: [failure],
+        end: { state: 'succeeded' },
+      });
+    }
+    provider.useKey('a-key-that-was-rotated');
+    const { end, failures } = await pollAt(provider, taskId);
+    expect(end).toBeInstanceOf(ApplicationFailure);
+    expect(failures).not.toContain('GenerationFailed');
+    provider.useKey(imitated.apiKey);
+    expect((await pollAt(provider, taskId)).end).toMatchObject({ state: 'succeeded' });
+
+    const [task] = imitated.generations();
+    if (task === undefined) throw new Error('there is no task');
+    const nobodys = imitated.idOf({ ...task, taskId: 'task_00000000-0000-4000-8000-000000000000' });
+    const unknown = await pollAt(provider, taskIdOf(nobodys));
+    if (HAS_NO_404.includes(name)) expect(unknown.end).toMatchObject({ state: 'running' });
+    else expect(new Set(unknown.failures)).toEqual(new Set(['TaskUnknown']));
+  });
+
+  test('a refusal of content is known as one', async () => {
+    const provider = providerOf(name);
+    const { imitated, service } = provider;
+    for (const stage of imitated.refuses) {
+      const told = SAYS_NO_STAGE.includes(name) ? {} : { stage };
+      imitated.next('submit', { kind: 'refused-content', stage });
+      const before = imitated.generations().length;
+      const { end, failures } = await submitTo(provider);
+      if (end instanceof ApplicationFailure) {
+        expect(failures).toEqual(['ContentRefused']);
+        expect(end.details?.[0]).toMatchObject(told);
+        expect(imitated.generations()).toHaveLength(before);
+      } else {
+        await env.temporal.sleep(JOB_TIME_MS);
+        expect(await service.status(end.taskId)).toMatchObject({
+          task: { state: 'failed' },
+          refusedContent: told,
+        });
+      }
+    }
+  });
+});
+
+/** Their task ids are addresses. Replicate's package itself refuses one that leads elsewhere. */
+const LINKED: [ProviderName, RegExp][] = [
+  ['fal', /the model would send its key to http:/],
+  ['replicate', /getUrl|origin|host|URL/i],
+];
+
+test.each(LINKED)('@ai-sdk/%s: a task id that leads elsewhere is not asked for', async (name, why) => {
+  const stranger = await startRawServer((request) => replyJson(request, {}));
+  const forged = PROVIDERS[name].taskId.replaceAll(/https:\/\/[^/]+/g, stranger.url);
+  const { end, failures } = await pollAt(providerOf(name), forged);
+  await stranger.close();
+  expect(stranger.requests).toEqual([]);
+  expect(String(end)).toMatch(why);
+  // It fails the poll and not the job.
+  expect(new Set(failures)).toEqual(new Set(['ServiceUnreachable']));
 });
