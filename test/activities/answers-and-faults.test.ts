@@ -3,7 +3,6 @@ import { ApplicationFailure } from '@temporalio/common';
 import { createVideoActivities } from '../../activities';
 import type { FailureType } from '../../src/contract/failure-table';
 import type { LostSubmitPolicy } from '../../src/contract/lost-submit';
-import { readFailure } from '../../src/contract/video-failure';
 import { createVideoService } from '../../src/service';
 import { createFileStorage } from '../../src/storage';
 import type { Emulator, EmulatorOptions, Faults } from '../../src/testing';
@@ -309,16 +308,10 @@ async function atService(
 const activitiesOf = (service: FaultyService) =>
   createVideoActivities({ service, storage: createFileStorage(world.folder) });
 
-interface SubmitOptions {
-  onLostSubmit: LostSubmitPolicy;
-  job?: string;
-  repeats?: string[];
-}
-
-function submit(service: FaultyService, { job = randomUUID(), ...options }: SubmitOptions) {
-  const run = { ...asJob(job), activityId: randomUUID() };
+function submit(service: FaultyService, onLostSubmit: LostSubmitPolicy) {
+  const run = { ...asJob(), activityId: randomUUID() };
   return attemptUntilEnd((info) =>
-    world.run(activitiesOf(service).submitVideo, { request: REQUEST, ...options }, { ...run, ...info }),
+    world.run(activitiesOf(service).submitVideo, { request: REQUEST, onLostSubmit }, { ...run, ...info }),
   );
 }
 
@@ -352,7 +345,7 @@ test.each(SUBMITS)(
     atService(
       async (service, emulator) => {
         service.next('submit', fault);
-        const ended = await submit(service, { onLostSubmit });
+        const ended = await submit(service, onLostSubmit);
         expectCourse(ended, COURSES[course], service, emulator);
         expect(ended.failures).toEqual([failure]);
         const { posts } = COURSES[course];
@@ -372,7 +365,7 @@ test.each([
     atService(
       async (service, emulator) => {
         service.next('submit', 'reset after bytes');
-        const ended = await submit(service, { onLostSubmit: 'resubmit' });
+        const ended = await submit(service, 'resubmit');
         expectCourse(ended, COURSES['2/1 task'], service, emulator);
       },
       { makeClient, idempotencyKeys: 'honoured' },
@@ -385,7 +378,7 @@ test.each(LATER)(
   'a task goes on after %s to its poll, %s, and to its download, %s',
   (fault, pollFailure, downloadFailure) =>
     atService(async (service, emulator) => {
-      const { end } = await submit(service, { onLostSubmit: 'hold' });
+      const { end } = await submit(service, 'hold');
       if (end instanceof ApplicationFailure) throw end;
       const { taskId } = end;
       service.next('poll', fault);
@@ -404,33 +397,9 @@ test.each(LATER)(
     }),
 );
 
-describe('a POST with a key that the service may know', () => {
-  test.each([409, 422] as const)('answered %d after the decision to resubmit is lost again', (status) =>
-    atService(async (service, emulator) => {
-      const job = randomUUID();
-      service.next('submit', 'reset after bytes', status);
-      const lost = await submit(service, { job, onLostSubmit: 'hold' });
-      const repeats = [readFailure(lost.end)?.details.lostSubmit ?? 'not lost'];
-      const ended = await submit(service, { job, onLostSubmit: 'hold', repeats });
-      expectCourse(ended, { posts: 2, tasks: 1, ends: 'SubmitUnconfirmed' }, service, emulator);
-    }),
-  );
-
-  test('answered 422 after a lost one is sent again with resubmit', () =>
-    atService(async (service, emulator) => {
-      service.next('submit', 'reset after bytes', 422);
-      const ended = await submit(service, { onLostSubmit: 'resubmit' });
-      expectCourse(ended, { posts: 3, tasks: 2, ends: 'task' }, service, emulator);
-    }));
-
-  test.each<[first: Fault, ends: FailureType]>([
-    [500, 'SubmitUnconfirmed'],
-    ['refused', 'InvalidRequest'],
-  ])('answered 422 after %s is %s', (first, ends) =>
-    atService(async (service, emulator) => {
-      service.next('submit', first, 422);
-      const ended = await submit(service, { onLostSubmit: 'hold' });
-      expectCourse(ended, { posts: 2, tasks: 0, ends }, service, emulator);
-    }),
-  );
-});
+test('a POST that is answered 422 after a lost one, whose key the service may know, is sent again with resubmit', () =>
+  atService(async (service, emulator) => {
+    service.next('submit', 'reset after bytes', 422);
+    const ended = await submit(service, 'resubmit');
+    expectCourse(ended, { posts: 3, tasks: 2, ends: 'task' }, service, emulator);
+  }));

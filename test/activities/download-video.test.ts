@@ -10,7 +10,7 @@ import { hasControls } from '../../src/contract/clean-text';
 import type { FailureType } from '../../src/contract/failure-table';
 import { FRUITFUL_BYTES, HEARTBEAT_EVERY_MS } from '../../src/contract/policies';
 import type { TaskReading, VideoBody, VideoService } from '../../src/service';
-import { JobRecord, newPartName, StorageFault, type VideoStorage } from '../../src/storage';
+import { newPartName, StorageFault, type VideoStorage } from '../../src/storage';
 import { box, makeVideo } from '../media/make-video';
 import { disk, ioError } from '../support/failing-disk';
 import { openVideoBytes } from '../support/open-video-bytes';
@@ -19,7 +19,6 @@ import {
   createMemoryWorld,
   cutAfter,
   FILES,
-  inMemory,
   inspectedVideo,
   type MemoryWorldOptions,
   reading,
@@ -207,23 +206,6 @@ describe('a download fails, with the task id, and leaves nothing behind,', () =>
     expect(details).toMatchObject({ taskId: TASK, attempt, message: fault.message });
     expect([world.parts(), world.stored.size]).toEqual([[], 0]);
   });
-});
-
-test('a video that another worker has stored since, according to the record, is not downloaded again', async () => {
-  const memory = inMemory();
-  const world = createMemoryWorld(video, { storage: memory });
-  const { record = '' } = await world.submit().result;
-  const stored = {
-    uri: 'memory:fox.mp4',
-    bytes: video.length,
-    sha256: sha256(video),
-    contentType: 'video/mp4',
-  };
-  await memory.write('fox.mp4', video, 'video/mp4');
-  const elsewhere = new JobRecord(memory, { namespace: 'test', job: 'test' }, record);
-  await elsewhere.add({ event: 'stored', taskId: TASK, key: 'fox.mp4', video: stored, warnings: ['short'] });
-  expect(await world.download({ record }).result).toEqual({ video: stored, warnings: ['short'] });
-  expect(world.linesOf('downloading')).toEqual([]);
 });
 
 test('a storage with only the four methods that it must have receives a video whose connection is cut, and publishes it when it is complete', async () => {

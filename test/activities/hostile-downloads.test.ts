@@ -27,7 +27,6 @@ import {
   serveOther,
   serveWith,
   sinceLink,
-  trickle,
   trickleFrom,
 } from '../support/hostile-answers';
 import {
@@ -47,31 +46,26 @@ const API_KEY = 'the-key-of-the-service';
 const KIB = 1024;
 const LARGEST_VIDEO_BYTES = 12 * KIB * KIB;
 
-/** On a busy machine these may also end a good connection, which is then only retried. */
+/** On a busy machine this may also end a good connection, which is then only retried. */
 const SHORT_PACE = { windowMs: 50, leastBytes: 1_000 };
-const SHORT_TIMEOUTS = { video: 500 };
 
 /** The service, and another origin. */
 let home: HostileServer;
 let elsewhere: HostileServer;
-let services: Record<'usual' | 'impatient', OpenedVideoService>;
+let service: OpenedVideoService;
 let root: string;
 let storage: VideoStorage;
 /** The video of most tests. */
 let bytes: Buffer;
 beforeAll(async () => {
   [home, elsewhere] = await Promise.all([startHostileServer(), startHostileServer()]);
-  const address = { baseUrl: home.url, apiKey: () => API_KEY };
-  services = {
-    usual: createVideoService(address),
-    impatient: createVideoService({ ...address, timeouts: SHORT_TIMEOUTS }),
-  };
+  service = createVideoService({ baseUrl: home.url, apiKey: () => API_KEY });
   root = await mkdtemp(join(tmpdir(), 'videogen-hostile-'));
   storage = createFileStorage(root);
   bytes = await noiseVideo({ prompt: 'A red fox' }, 300 * KIB);
 });
 afterAll(async () => {
-  await Promise.all(Object.values(services).map((service) => service.close()));
+  await service.close();
   await Promise.all([home.close(), elsewhere.close()]);
   await rm(root, { recursive: true, force: true });
 });
@@ -90,7 +84,7 @@ interface HostileRow {
   link?: (taskId: string) => string;
   /** The answers of the other origin. */
   elsewhere?: readonly Answer[];
-  shortTimeouts?: boolean;
+  pace?: typeof SHORT_PACE;
   /** No number of attempts ends it. */
   isRetriedForever?: boolean;
   /** The stored video, if the answers end with another one. */
@@ -108,11 +102,10 @@ async function expectEnd(row: HostileRow, video = bytes): Promise<{ home: Reques
   const { end } = await attemptUntilEnd((info) => {
     // A new worker, whose rate limiter knows of no earlier 429.
     const { downloadVideo } = createVideoActivities({
+      service,
       storage,
       largestVideoBytes: LARGEST_VIDEO_BYTES,
-      ...(row.shortTimeouts
-        ? { service: services.impatient, pace: SHORT_PACE }
-        : { service: services.usual }),
+      ...(row.pace && { pace: row.pace }),
     });
     return startAttempt(downloadVideo, input, info);
   });
@@ -227,12 +220,11 @@ const ROWS: Record<string, HostileRow> = {
     stored: otherThan,
     from: [undefined, LATE, undefined],
   },
-  'trickles once': { answers: [trickleFrom(LATE), serve], ends: 'stored', shortTimeouts: true },
   'always trickles': {
     answers: [trickleFrom(LATE)],
     ends: 'ServiceUnreachable',
     says: 'bytes arrived in',
-    shortTimeouts: true,
+    pace: SHORT_PACE,
     isRetriedForever: true,
   },
 };
@@ -280,14 +272,6 @@ test.each<[where: string, row: HostileRow]>([
       ends: 'stored',
       from: [...Array<undefined>(6), ...Array<number>(6).fill(LATE)],
     },
-  ],
-  [
-    'at a link that is refused until there is a newer one',
-    { answers: [sinceLink(2, serve, say(403))], ends: 'stored', asked: 2 },
-  ],
-  [
-    'at a link whose refusal trickles',
-    { answers: [sinceLink(2, serve, trickle(403))], ends: 'stored', shortTimeouts: true },
   ],
   [
     'at a link that expires in the middle of the video',

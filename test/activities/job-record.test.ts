@@ -71,7 +71,6 @@ describe('before a POST leaves', () => {
     JSON.stringify({ id: 'x', at: new Date(0).toISOString(), namespace: 'n', job: 'j', ...more });
   test.each([
     ['breaks off', '{"event":"sen'],
-    ['lacks its task', entry({ event: 'task' })],
     ['names a task that could not be shown', entry({ event: 'task', taskId: 'a\u001b[2J' })],
     ['names a service that leads elsewhere', entry({ event: 'task', taskId: 'a', service: '../b' })],
     ['follows one that is not there', entry({ event: 'task', taskId: 'a', follows: 'y' })],
@@ -302,11 +301,11 @@ describe('a download whose video is on record', () => {
 describe('the cost of a job', () => {
   const usd = (amount: number) => ({ amount, currency: 'USD' });
   const cost = { estimated: usd(0.5), service: 'Ark' };
-  const serviceAt = (perSecond: number) => {
+  const submitAt = (perSecond: number) => {
     const prices = { currency: 'USD', table: [{ perSecond }] };
-    return here.serviceAt(here.emulator.url, { profile: { name: 'Ark', prices } });
+    const service = here.serviceAt(here.emulator.url, { profile: { name: 'Ark', prices } });
+    return submit({}, { deps: { service } }).result;
   };
-  const submitAt = (perSecond: number) => submit({}, { deps: { service: serviceAt(perSecond) } }).result;
 
   test('is estimated by the submit, and recorded with the send and with the task', async () => {
     expect(await submitAt(0.1)).toMatchObject({ cost });
@@ -322,18 +321,6 @@ describe('the cost of a job', () => {
     const { downloadVideo } = here.worker();
     await here.run(downloadVideo, { taskId, record: here.record.id, cost: paid }, asJob(here.job)).result;
     expect(await submitAt(9)).toMatchObject({ taskId, isStored: true, cost: paid });
-  });
-
-  test('has the lost submits that a submit repeats, also when that is recalled', async () => {
-    here.emulator.next('submit', RESET);
-    const lost = submit({ onLostSubmit: 'resubmit' });
-    await failureOf(lost);
-    const service = serviceAt(0.1);
-    await submit({ onLostSubmit: 'resubmit' }, { ...following(lost), deps: { service } }).result;
-    const { recallSubmit } = here.worker({ service });
-    expect(await here.run(recallSubmit, { request: REQUEST }, asJob(here.job)).result).toMatchObject({
-      task: { cost: { ...cost, lostSubmits: 1 } },
-    });
   });
 });
 
@@ -441,55 +428,51 @@ describe('a job that adopts a task', () => {
     expect(details.message).toContain(`${here.job} was forgotten at `);
   });
 
-  describe('that another job has,', () => {
-    beforeEach(() => adopt({}, { job: OWL }).result);
-    const expectRefused = async (attempt: ReturnType<typeof adopt>) => {
-      const { failure, details } = await failureOf(attempt);
-      expect([failure.type, failure.nonRetryable]).toEqual(['InvalidRequest', true]);
-      expect(details.message).toBe(
-        `the task ${taskId} belongs to the job ${OWL}, which is running or has its video`,
-      );
-      expect((await recordOf(here.job).read()).entries).toEqual([]);
-    };
-
-    test.each(['RUNNING', 'COMPLETED'])('is refused while that is %s, and the failure names it', (state) =>
-      expectRefused(adoptBeside(state)),
+  const expectRefused = async (attempt: ReturnType<typeof adopt>) => {
+    const { failure, details } = await failureOf(attempt);
+    expect([failure.type, failure.nonRetryable]).toEqual(['InvalidRequest', true]);
+    expect(details.message).toBe(
+      `the task ${taskId} belongs to the job ${OWL}, which is running or has its video`,
     );
+    expect((await recordOf(here.job).read()).entries).toEqual([]);
+  };
 
-    test.each([
-      ['failed', 'FAILED'],
-      ['was deleted in Temporal', DELETED],
-    ])('gets it when that %s, and the other job does not get it back', async (_what, state) => {
-      expect(await adoptBeside(state).result).toMatchObject({ taskId });
-      const { details } = await failureOf(adopt({}, { job: OWL, client: temporalSaying('RUNNING') }));
-      expect(details.message).toContain(`belongs to the job ${here.job}`);
-    });
+  test.each<
+    [what: string, state: string | Error, onRecord: 'stored' | 'forgotten' | 'task', isFree: boolean]
+  >([
+    ['runs', 'RUNNING', 'task', false],
+    ['has its video', 'COMPLETED', 'task', false],
+    ['failed', 'FAILED', 'task', true],
+    ['was deleted in Temporal', DELETED, 'task', true],
+    ['was deleted in Temporal and has its video on record', DELETED, 'stored', false],
+    ['ended before it could hand its video over', 'TERMINATED', 'stored', true],
+    ['was forgotten', 'COMPLETED', 'forgotten', true],
+  ])('gets the task of another one that %s: %s, %s, %j', async (_what, state, onRecord, isFree) => {
+    await adopt({}, { job: OWL }).result;
+    const record = recordOf(OWL);
+    await record.read();
+    if (onRecord === 'stored') await record.add(stored());
+    if (onRecord === 'forgotten') await record.forget(here.storage);
+    if (!isFree) return expectRefused(adoptBeside(state));
+    expect(await adoptBeside(state).result).toMatchObject({ taskId });
+    // The other job does not get it back.
+    const { details } = await failureOf(
+      adopt({ request: REQUEST }, { job: OWL, client: temporalSaying('RUNNING') }),
+    );
+    expect(details.message).toContain(`belongs to the job ${here.job}`);
+  });
 
-    test('gets it when the video of that is on record only if its workflow ended before it handed the video over', async () => {
-      const record = recordOf(OWL);
-      await record.read();
-      await record.add(stored());
-      await expectRefused(adoptBeside(DELETED));
-      expect(await adoptBeside('TERMINATED').result).toMatchObject({ taskId });
-    });
+  test('does not get the task of one in another namespace: nobody here knows whether that runs', async () => {
+    await adopt({}, { job: OWL, namespace: 'another' }).result;
+    const client = temporalSaying('FAILED');
+    await expectRefused(adopt({}, { client }));
+    expect(client.asked).toEqual([]);
+  });
 
-    test('gets it when that was forgotten', async () => {
-      await recordOf(OWL).forget(here.storage);
-      expect(await adoptBeside('COMPLETED').result).toMatchObject({ taskId });
-    });
-
-    test('is refused when that is in another namespace: nobody here knows whether it runs', async () => {
-      taskId = `foreign-${taskId}`;
-      await adopt({}, { job: OWL, namespace: 'another' }).result;
-      const client = temporalSaying('FAILED');
-      await expectRefused(adopt({}, { client }));
-      expect(client.asked).toEqual([]);
-    });
-
-    test('waits while Temporal cannot be asked', async () => {
-      await expect(adoptBeside(new Error('no route')).result).rejects.toThrow('no route');
-      expect(await adoptBeside('FAILED').result).toMatchObject({ taskId });
-    });
+  test('waits while Temporal cannot be asked about another one', async () => {
+    await adopt({}, { job: OWL }).result;
+    await expect(adoptBeside(new Error('no route')).result).rejects.toThrow('no route');
+    expect(await adoptBeside('FAILED').result).toMatchObject({ taskId });
   });
 
   test('learns nothing about tasks of other callers, not even that they exist', async () => {

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { WorkflowNotFoundError } from '@temporalio/client';
 import type { temporal } from '@temporalio/proto';
 import type { SubmitVideoInput } from '../../activities';
+import type { FailureType } from '../../src/contract/failure-table';
 import { SERVICE_MEMO, TASK_ID_MEMO } from '../../src/contract/names';
 import { POST_BEFORE_DEADLINE_MS } from '../../src/contract/policies';
 import { ServiceFault, type VideoService } from '../../src/service';
@@ -28,24 +29,18 @@ async function sendElsewhere(more: { service?: string; at?: string } = LONG_AGO)
 const NOW = () => ({ at: new Date().toISOString() });
 
 test.each(['hold', 'resubmit'] as const)(
-  'a request that another run sent a moment ago has a few seconds for its answer: nothing is sent, on lost submit %s',
+  'a request that another run sent a moment ago has a few seconds for its answer, on lost submit %s',
   async (onLostSubmit) => {
-    await sendElsewhere(NOW());
-    const { failure, details } = await failureOf(submit({ onLostSubmit }));
+    const send = await sendElsewhere(NOW());
+    const first = submit({ onLostSubmit });
+    const { failure, details } = await failureOf(first);
     expect([failure.type, failure.nonRetryable]).toEqual(['ServiceUnreachable', false]);
     expect(details).toMatchObject({ retryAfter: 3, mayHaveTask: true });
+    await here.record.add({ event: 'task', send, taskId: 'task-1', service: 'b' });
+    expect(await submit({}, following(first)).result).toMatchObject({ taskId: 'task-1', service: 'b' });
     expect(here.posts()).toBe(0);
   },
 );
-
-test('a request that another run sent and that is answered meanwhile has its task', async () => {
-  const send = await sendElsewhere(NOW());
-  const first = submit();
-  await failureOf(first);
-  await here.record.add({ event: 'task', send, taskId: 'task-1', service: 'b' });
-  expect(await submit({}, following(first)).result).toMatchObject({ taskId: 'task-1', service: 'b' });
-  expect(here.posts()).toBe(0);
-});
 
 test('a request that another run sent is lost if it is not answered then, or if it is older: the failure names it', async () => {
   const lostSubmit = await sendElsewhere({ service: 'b', ...NOW() });
@@ -92,11 +87,26 @@ test('a lost submit that somebody decided to repeat is sent again, with the same
   expect(await here.events()).toEqual(['sending', 'sending', 'refused', 'sending', 'task']);
 });
 
-test('a lost submit that only the decision knows of leaves a 422 open: the service may know the key', async () => {
-  here.emulator.next('submit', { kind: 'refused', status: 422, message: 'known key' });
-  const { failure } = await failureOf(submit({ repeats: ['run/deleted'] }));
-  expect(failure.type).toBe('SubmitUnconfirmed');
-});
+test.each<[what: string, input: object, before: string | undefined, type: FailureType]>([
+  ['only the decision to repeat it knows', { repeats: ['run/deleted'] }, undefined, 'SubmitUnconfirmed'],
+  ['an earlier run had sent it', {}, 'in the record', 'SubmitUnconfirmed'],
+  ['an earlier attempt had sent it', {}, 'refused', 'SubmitUnconfirmed'],
+  ['no earlier attempt had sent it', {}, 'not-sent', 'InvalidRequest'],
+])(
+  'a 422 may be about a key that the service knows if %s: %j, %s, %s',
+  async (_what, input, before, type) => {
+    if (before === 'in the record') {
+      here.emulator.next('submit', UNAUTHORIZED);
+      await failureOf(submit());
+    }
+    here.emulator.next('submit', { kind: 'refused', status: 422, message: 'known key' });
+    const sends = [{ id: 'send-1', attempt: 1, outcome: before }];
+    const noted = { attempt: 2, heartbeatDetails: { attemptWithoutTask: 1, sends } };
+    const info = before === 'refused' || before === 'not-sent' ? noted : {};
+    const { failure } = await failureOf(submit(input, { info }));
+    expect([failure.type, failure.nonRetryable]).toEqual([type, true]);
+  },
+);
 
 test('a lost submit stays decided in a later run, and possible: refusals leave a task open', async () => {
   here.emulator.next('submit', RESET, UNAUTHORIZED, UNAUTHORIZED);
@@ -293,16 +303,6 @@ describe('a write to the record', () => {
       await submit().result;
       expect(here.posts()).toBe(1);
     }));
-
-  test('that was made although the storage says it failed is recognized', async () => {
-    const create: VideoStorage['create'] = async (...entry) => {
-      await here.storage.create(...entry);
-      throw new StorageFault('the connection was cut');
-    };
-    await submit({}, { deps: { storage: { ...here.storage, create } } }).result;
-    expect(await here.events()).toEqual(['sending', 'task']);
-    expect(here.posts()).toBe(1);
-  });
 });
 
 type Event = temporal.api.history.v1.IHistoryEvent;
@@ -457,16 +457,6 @@ test('a submit after a reset reports the send on record, which has an id, and is
   expect((await failureOf(limited)).failure.type).toBe('RateLimited');
   await again([lostSubmit], { attempt: 2, heartbeatDetails: limited.beats.at(-1) }).result;
   expect(here.posts()).toBe(3);
-});
-
-test('a submit after a reset is sent when the policy says so, and counts what it repeats', async () => {
-  const prices = { currency: 'USD', table: [{ perSecond: 0.1 }] };
-  const service = here.serviceAt(here.emulator.url, { profile: { prices } });
-  const client = temporalWith({ own, before: SUBMITTED });
-  const info = { workflowExecution: { workflowId: here.job, runId: 'own' } };
-  const input = { isReset: true, ...resubmit };
-  await here.submit(input, { info, client, deps: { service } }).result;
-  expect((await here.read()).task?.cost).toMatchObject({ lostSubmits: 1 });
 });
 
 test('a submit after a reset that is answered 422 may have been refused for a key that the service knows', async () => {

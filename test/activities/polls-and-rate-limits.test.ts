@@ -1,11 +1,17 @@
+import { once } from 'node:events';
 import { CancelledFailure, type MetricMeter } from '@temporalio/common';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { createVideoActivities, type VideoActivities } from '../../activities';
 import { HEARTBEAT_EVERY_MS, RETRY_AFTER_MAX_MS } from '../../src/contract/policies';
-import { type CancelAnswer, ServiceFault, type ServiceProfile, type TaskReading } from '../../src/service';
+import {
+  type CancelAnswer,
+  ServiceFault,
+  type ServiceProfile,
+  type TaskReading,
+  type VideoService,
+} from '../../src/service';
 import { createFileStorage } from '../../src/storage';
 import type { EmulatedCall } from '../../src/testing/faults';
-import { closed, startRawServer } from '../service/raw-server';
 import { fc } from '../support/properties';
 import {
   type ActivityWorld,
@@ -156,15 +162,14 @@ describe('a poll', () => {
     }
   });
 
-  test('closes its socket and ends as cancelled when it is cancelled while it waits for the answer', async () => {
-    const [world, server] = await Promise.all([createActivityWorld(), startRawServer()]);
-    const attempt = world.run(world.activitiesAt(server.url).pollVideo, { taskId: TASK });
-    const { socket } = await server.nextRequest();
+  test('ends as cancelled when it is cancelled while it waits for the answer', async () => {
+    const status: VideoService['status'] = async (_taskId, { signal } = {}) => {
+      await once(signal ?? new EventTarget(), 'abort');
+      throw signal?.reason;
+    };
+    const attempt = createMemoryWorld(undefined, { service: { status } }).poll();
     attempt.cancel();
     await expect(attempt.result).rejects.toBeInstanceOf(CancelledFailure);
-    await closed(socket);
-    await server.close();
-    await world.close();
   });
 });
 
@@ -401,16 +406,6 @@ const cancelling = (cancel: () => Promise<CancelAnswer>) =>
 describe('a cancellation of a task', () => {
   const refusing = (status: number) =>
     cancelling(() => Promise.reject(new ServiceFault('answered', { status })));
-
-  test('is sent to a service whose profile says how', async () => {
-    const world = await createActivityWorld({ cancelling: true, jobTimeMs: HOUR });
-    const profile = { cancel: { method: 'DELETE', path: '/v1/videos/{taskId}' } } as const;
-    const { cancelVideo, submitVideo } = world.activitiesAt(world.emulator.url, { profile });
-    const { taskId } = await world.run(submitVideo, { request: { prompt: 'A red fox' } }).result;
-    expect(await world.run(cancelVideo, { taskId }).result).toBe('asked');
-    expect(world.emulator.generations()[0]?.cancelledAtMs).toBeDefined();
-    await world.close();
-  });
 
   test('is logged only if the service was asked', async () => {
     for (const answer of ['asked', 'not-offered'] as const) {

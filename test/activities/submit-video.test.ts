@@ -8,8 +8,7 @@ import {
   type VideoService,
   type VideoServiceOptions,
 } from '../../src/service';
-import { checkImage, digestOfJob, JobRecord, StorageFault, storeImage } from '../../src/storage';
-import { freePort } from '../../src/temporal-server/loopback-port';
+import { checkImage, JobRecord, StorageFault, storeImage } from '../../src/storage';
 import type { Faults } from '../../src/testing';
 import { closed, reply, replyJson, startRawServer } from '../service/raw-server';
 import { startImageServer } from '../support/image-server';
@@ -24,15 +23,11 @@ const { submit } = here;
 
 /** The id of a POST, in the heartbeat and in the record of the job. */
 const SEND = expect.any(String);
-const SENDING = { id: 'send-1', attempt: 1 };
+const SENDING = { id: 'send-3', attempt: 3 };
 const workflowExecution = () => ({ workflowId: here.job, runId: 'run-1' });
 
 const submitAt = (baseUrl: string, options: Partial<VideoServiceOptions> = {}) =>
   submit({}, { deps: { service: here.serviceAt(baseUrl, options) } });
-
-function noKey(): never {
-  throw new Error('no such file');
-}
 
 test.each<[what: string, request: unknown, problem: string, profile: ServiceProfile | undefined]>([
   ['no prompt', {}, 'prompt is missing', undefined],
@@ -66,22 +61,18 @@ test.each<[string, Faults['submit'], string]>([
   expect(noteOf(attempt)).toEqual({ attemptWithoutTask: 1, sends: [{ id: SEND, attempt: 1, outcome }] });
 });
 
-test.each<[string, Partial<VideoServiceOptions>, string]>([
-  ['nothing listens', {}, 'ECONNREFUSED'],
-  ['its API key cannot be read', { apiKey: noKey }, 'no such file'],
-])(
-  'a submit that could not be sent, because %s, notes that too, and is retryable',
-  async (_why, options, reason) => {
-    const attempt = submitAt(`http://127.0.0.1:${await freePort()}`, options);
-    const { failure } = await failureOf(attempt);
-    expect([failure.type, failure.nonRetryable]).toEqual(['ServiceUnreachable', false]);
-    expect(failure.message).toContain(reason);
-    expect(noteOf(attempt)).toEqual({
-      attemptWithoutTask: 1,
-      sends: [{ id: SEND, attempt: 1, outcome: 'not-sent' }],
-    });
-  },
-);
+test('a submit that could not be sent, because its API key cannot be read, notes that too, and is retryable', async () => {
+  const apiKey = () => {
+    throw new Error('no such file');
+  };
+  const attempt = submitAt(here.emulator.url, { apiKey });
+  const { failure } = await failureOf(attempt);
+  expect([failure.type, failure.nonRetryable]).toEqual(['ServiceUnreachable', false]);
+  expect(failure.message).toContain('no such file');
+  const sends = [{ id: SEND, attempt: 1, outcome: 'not-sent' }];
+  expect(noteOf(attempt)).toEqual({ attemptWithoutTask: 1, sends });
+  expect(here.posts()).toBe(0);
+});
 
 test('a submit repeats its note in heartbeats while it waits for the answer', async () => {
   jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate', 'performance'] });
@@ -100,38 +91,26 @@ test('a submit repeats its note in heartbeats while it waits for the answer', as
 });
 
 test.each([
-  ['no note', 2, undefined],
-  ['an empty note', 2, null],
-  ['a task id that is not text', 2, { taskId: 5 }],
-  ['the note of the attempt before the last', 3, { attemptWithoutTask: 1 }],
-  ['a note of its own number', 2, { attemptWithoutTask: 2 }],
-])('a second attempt that finds %s sends nothing', async (_what, attempt, heartbeatDetails) => {
+  ['no note', 2, undefined, 1],
+  ['an empty note', 2, null, 1],
+  ['a task id that is not text', 2, { taskId: 5 }, 1],
+  ['the note of the attempt before the last', 3, { attemptWithoutTask: 1 }, 2],
+  ['a note of its own number', 2, { attemptWithoutTask: 2 }, 1],
+  ['the note of one that was sending before a reset', 2, { attemptWithoutTask: 1, sends: [SENDING] }, 3],
+  ['that note in the first one after a reset', 1, { attemptWithoutTask: 1, sends: [SENDING] }, 3],
+])('an attempt that finds %s sends nothing', async (_what, attempt, heartbeatDetails, lost) => {
   const run = submit({}, { info: { attempt, heartbeatDetails } });
   const { failure, details } = await failureOf(run);
   expect([failure.type, failure.nonRetryable]).toEqual(['SubmitUnconfirmed', true]);
   expect(details).toEqual({
     attempt,
-    message: `attempt ${attempt - 1} ended before its answer was known`,
+    message: `attempt ${lost} ended before its answer was known`,
     onLostSubmit: 'hold',
-    lostSubmit: expect.any(String),
+    lostSubmit: lost === SENDING.attempt ? SENDING.id : expect.any(String),
   });
   expect(here.posts()).toBe(0);
-  expect(run.beats).toHaveLength(0);
+  expect(notesOf(run)).toEqual([]);
 });
-
-test.each([1, 2])(
-  'a second attempt sends nothing when an attempt was sending, as attempt %d after a reset',
-  async (attempt) => {
-    const noted = { attemptWithoutTask: 1, sends: [{ id: 'send-2', attempt: 2 }] };
-    const { failure, details } = await failureOf(submit({}, { info: { attempt, heartbeatDetails: noted } }));
-    expect(failure.type).toBe('SubmitUnconfirmed');
-    expect(details).toMatchObject({
-      message: 'attempt 2 ended before its answer was known',
-      lostSubmit: 'send-2',
-    });
-    expect(here.posts()).toBe(0);
-  },
-);
 
 test('a second attempt sends nothing when the worker of the first was killed while it waited for the answer', async () => {
   let cut: (fault: Error) => void = () => undefined;
@@ -159,19 +138,6 @@ test('a second attempt returns the task that the first one noted, whether or not
     expect(await submit({}, { info, deps }).result).toMatchObject({ taskId: 'task_noted' });
   expect(here.posts()).toBe(0);
 });
-
-test.each([
-  ['is lost when the service may know the key', 'refused', 'SubmitUnconfirmed'],
-  ['is refused when nothing was sent', 'not-sent', 'InvalidRequest'],
-])(
-  'a second attempt that is answered 422 %s, even when the storage has no record',
-  async (_what, outcome, type) => {
-    here.emulator.next('submit', { kind: 'refused', status: 422, message: 'known key' });
-    const heartbeatDetails = { attemptWithoutTask: 1, sends: [{ ...SENDING, outcome }] };
-    const { failure } = await failureOf(submit({}, { info: { attempt: 2, heartbeatDetails } }));
-    expect([failure.type, failure.nonRetryable]).toEqual([type, true]);
-  },
-);
 
 test('a refused attempt keeps what those before it have noted', async () => {
   here.emulator.next('submit', { kind: 'rate-limited' });
@@ -321,119 +287,113 @@ async function lostFor(info: object, client: object = { connection: {} }) {
   return details;
 }
 
-describe('a first attempt', () => {
-  const scheduled = { scheduledTimestampMs: 1_000 };
-
-  test.each([999, 1_001])('that was scheduled again, at %d, may come after another one', async (at) => {
-    const details = await lostFor({ attempt: 1, ...scheduled, currentAttemptScheduledTimestampMs: at });
-    expect(details?.message).toContain('was reset or paused in Temporal');
-    expect(details?.lostSubmit).toBe('run-1/test/0');
-  });
-
-  test('that was scheduled once is the first', async () => {
-    const info = { attempt: 1, ...scheduled, currentAttemptScheduledTimestampMs: 1_000 };
-    expect(await lostFor(info)).toBeUndefined();
-  });
-
-  test('is the only one that may come after a reset: retries are scheduled later', async () => {
-    const noted = { attempt: 2, heartbeatDetails: { attemptWithoutTask: 1 } };
-    const later = { ...scheduled, currentAttemptScheduledTimestampMs: 9_000 };
-    expect(await lostFor({ ...noted, ...later })).toBeUndefined();
-  });
+test.each([
+  ['a first attempt that was scheduled again, by another clock, may come after others', 999, 'run-1/test/0'],
+  ['a first attempt that was scheduled again may come after others', 1_001, 'run-1/test/0'],
+  ['a first attempt that was scheduled once is the first', 1_000, undefined],
+])('%s', async (_what, currentAttemptScheduledTimestampMs, lost) => {
+  const info = { attempt: 1, scheduledTimestampMs: 1_000, currentAttemptScheduledTimestampMs };
+  const details = await lostFor(info);
+  expect(details?.lostSubmit).toBe(lost);
+  if (lost) expect(details?.message).toContain('was reset or paused in Temporal');
 });
 
-describe('attempts on workers that could not decrypt their input', () => {
-  const lost = (attempt: number) => `attempt ${attempt} ended before its answer was known`;
-  const lostAfter = (
-    lastFailure: Pending['lastFailure'],
-    heartbeatDetails?: unknown,
-    more: Pending[] = [],
-  ) => {
-    const { client, asked } = temporalWith([
-      ...more,
-      { activityId: 'submit', ...(lastFailure && { lastFailure }) },
-    ]);
-    return { details: lostFor({ attempt: 4, activityId: 'submit', heartbeatDetails }, client), asked };
-  };
+test('a second attempt is scheduled later than the first, without a reset', async () => {
+  const scheduled = { scheduledTimestampMs: 1_000, currentAttemptScheduledTimestampMs: 9_000 };
+  const noted = { attempt: 2, heartbeatDetails: { attemptWithoutTask: 1 } };
+  expect(await lostFor({ ...noted, ...scheduled })).toBeUndefined();
+});
 
-  test('sent nothing', async () => {
-    const { details, asked } = lostAfter(undecryptedAfter(0));
-    expect(await details).toBeUndefined();
+describe('after attempts on workers that could not decrypt their input, a submit', () => {
+  const undecrypted = (lastRun: number): Pending => ({
+    activityId: 'submit',
+    lastFailure: undecryptedAfter(lastRun),
+  });
+  const limited = { applicationFailureInfo: { type: 'videogen.RateLimited' } };
+
+  test.each<[what: string, pending: Pending[], note: object | undefined, lost: number | undefined]>([
+    ['is sent when there were no others', [undecrypted(0)], undefined, undefined],
+    ['finds the one before them that was killed', [undecrypted(1)], undefined, 1],
+    ['finds the one after a refusal that was killed', [undecrypted(2)], { attemptWithoutTask: 1 }, 2],
+    ['is sent when the one before them was refused', [undecrypted(1)], { attemptWithoutTask: 1 }, undefined],
+    ['or on others finds the last one', [{ activityId: 'submit', lastFailure: limited }], undefined, 3],
+    ['or on none finds the last one', [{ activityId: 'submit' }], undefined, 3],
+    [
+      'finds the last one if they were of another activity',
+      [{ ...undecrypted(0), activityId: 'poll' }],
+      undefined,
+      3,
+    ],
+  ])('%s', async (_what, pending, heartbeatDetails, lost) => {
+    const { client, asked } = temporalWith(pending);
+    const details = await lostFor({ attempt: 4, activityId: 'submit', heartbeatDetails }, client);
+    expect([details?.message, details?.lostSubmit]).toEqual(
+      lost === undefined
+        ? [undefined, undefined]
+        : [`attempt ${lost} ended before its answer was known`, `run-1/submit/${lost}`],
+    );
     expect(asked).toEqual([workflowExecution()]);
   });
 
-  test('do not hide the attempt before them that was killed', async () => {
-    const first = await lostAfter(undecryptedAfter(1)).details;
-    expect(first).toMatchObject({ message: lost(1), lostSubmit: 'run-1/submit/1' });
-    const second = await lostAfter(undecryptedAfter(2), { attemptWithoutTask: 1 }).details;
-    expect(second?.message).toBe(lost(2));
-  });
-
-  test('do not make a refusal before them a lost submit', async () => {
-    expect(await lostAfter(undecryptedAfter(1), { attemptWithoutTask: 1 }).details).toBeUndefined();
-  });
-
-  test.each<[string, Pending['lastFailure'], Pending[]]>([
-    ['failed otherwise', { applicationFailureInfo: { type: 'videogen.RateLimited' } }, []],
-    ['timed out', {}, []],
-    ['are of another activity', undefined, [{ activityId: 'poll', lastFailure: undecryptedAfter(0) }]],
-  ])('are not those that %s', async (_what, lastFailure, more) => {
-    expect((await lostAfter(lastFailure, undefined, more).details)?.message).toBe(lost(3));
-  });
-
-  test('are not asked for when the last attempt noted how it ended', async () => {
-    const { details, asked } = lostAfter(undecryptedAfter(0), { attemptWithoutTask: 3 });
-    expect(await details).toBeUndefined();
+  test('does not ask Temporal about them when the last attempt noted how it ended', async () => {
+    const { client, asked } = temporalWith([undecrypted(0)]);
+    const info = { attempt: 4, activityId: 'submit', heartbeatDetails: { attemptWithoutTask: 3 } };
+    expect(await lostFor(info, client)).toBeUndefined();
     expect(asked).toEqual([]);
   });
 });
 
 describe('a submit that is pending while its job is cancelled', () => {
-  const noted = (note: unknown) => ({
-    heartbeatDetails: { payloads: [defaultPayloadConverter.toPayload(note)] },
-  });
-  const pending = (more: Partial<Pending>): Pending => ({
+  const pending = (note: unknown, attempt = 1, more: Partial<Pending> = {}): Pending => ({
     activityId: '1',
     activityType: { name: 'submitVideo' },
-    attempt: 1,
+    attempt,
+    ...(note !== undefined && {
+      heartbeatDetails: { payloads: [defaultPayloadConverter.toPayload(note)] },
+    }),
     ...more,
   });
   const inspect = (all: Pending[] | undefined, more = {}) => {
     const info = { isLocal: true, workflowExecution: workflowExecution(), ...more };
     return here.run(here.worker().inspectPendingSubmit, undefined, info, temporalWith(all).client).result;
   };
+  const task = { taskId: 'task-1', service: 'a' };
+  const sends = [{ ...SENDING, service: 'a' }];
+  const refused = { attemptWithoutTask: 1, sends: [{ ...SENDING, outcome: 'refused' }] };
 
-  test('has its task, at the service that the note names', async () => {
-    const other = { activityId: '0', activityType: { name: 'pollVideo' }, ...noted({ taskId: 'no' }) };
-    const task = { taskId: 'task-1', service: 'a' };
-    expect(await inspect([other, pending(noted(task))])).toEqual({ ...task, sends: [] });
+  test.each<[what: string, pending: Pending[] | undefined, found: object | undefined]>([
+    [
+      'has its task, at the service that the note names',
+      [pending({ taskId: 'no' }, 1, { activityType: { name: 'pollVideo' } }), pending(task)],
+      { ...task, sends: [] },
+    ],
+    ['may be lost while it is sending', [pending({ sends })], { sends }],
+    ['has no task by a note of another form', [pending({ sends, taskId: 5 })], { sends }],
+    [
+      'may be lost if an earlier attempt is, although the last one was refused',
+      [pending({ attemptWithoutTask: 2, sends }, 3)],
+      { attemptWithoutTask: 2, sends },
+    ],
+    [
+      'may be lost if an attempt left nothing',
+      [pending(undefined, 2)],
+      { sends: [{ id: 'run-1/test/1', attempt: 1 }] },
+    ],
+    [
+      'made no task if that attempt could not decrypt its input',
+      [pending(undefined, 2, { lastFailure: undecryptedAfter(0) })],
+      undefined,
+    ],
+    ['made no task if its attempts were refused', [pending(refused, 2)], undefined],
+    ['made no task if Temporal has none', [], undefined],
+    ['made no task if Temporal has no list', undefined, undefined],
+  ])('%s', async (_what, all, found) => {
+    expect(await inspect(all)).toEqual(found);
   });
 
-  test('may be lost while it is sending, with the id and the service of the send', async () => {
-    const sends = [{ ...SENDING, service: 'a' }];
-    expect(await inspect([pending(noted({ sends }))])).toEqual({ sends });
-    expect(await inspect([pending(noted({ sends, taskId: 5 }))])).toEqual({ sends });
-  });
-
-  test('may be lost if an earlier attempt is, although the last one was refused', async () => {
-    const note = { attemptWithoutTask: 2, sends: [SENDING] };
-    expect(await inspect([pending({ attempt: 3, ...noted(note) })])).toEqual(note);
-  });
-
-  test('may be lost if an attempt left nothing, unless that could not decrypt its input', async () => {
-    const sends = [{ id: 'run-1/test/1', attempt: 1 }];
-    expect(await inspect([pending({ attempt: 2 })])).toEqual({ sends });
-    const undecrypted = pending({ attempt: 2, lastFailure: undecryptedAfter(0) });
-    expect(await inspect([undecrypted])).toBeUndefined();
-  });
-
-  test('made no task when Temporal has none pending, or its attempts were refused', async () => {
-    expect(await inspect([])).toBeUndefined();
-    expect(await inspect(undefined)).toBeUndefined();
-    const refused = { attemptWithoutTask: 1, sends: [{ ...SENDING, outcome: 'refused' }] };
-    expect(await inspect([pending({ attempt: 2, ...noted(refused) })])).toBeUndefined();
+  test('is not looked for by an activity without a workflow', async () => {
     const alone = { workflowExecution: undefined, inWorkflow: false };
-    expect(await inspect([pending(noted({ taskId: 'task-1' }))], alone)).toBeUndefined();
+    expect(await inspect([pending(task)], alone)).toBeUndefined();
   });
 });
 
@@ -457,13 +417,6 @@ describe('a reference to a stored image', () => {
     expect(here.posts()).toBe(0);
   });
 
-  test('waits for a storage that fails, because nothing was sent', async () => {
-    const read = () => Promise.reject(new Error('EIO: the disk is broken'));
-    const { failure } = await failureOf(submitImage({ storage: { ...here.storage, read } }));
-    expect([failure.type, failure.nonRetryable]).toEqual(['StorageFailed', false]);
-    expect(here.posts()).toBe(0);
-  });
-
   test('becomes a link that the service can fetch, the same for a repeated submit, and that is in no note, log or record', async () => {
     await storeImage(here.storage, image);
     const { url, close } = await startImageServer(here.storage);
@@ -472,7 +425,7 @@ describe('a reference to a stored image', () => {
     const lost = submitImage(deps, { onLostSubmit: 'resubmit' });
     await failureOf(lost);
     const again = submit({ request: withImage, onLostSubmit: 'resubmit' }, { ...following(lost), deps });
-    const { taskId } = await again.result;
+    const { taskId, record = '' } = await again.result;
     await close();
     const task = here.emulator.generations().at(-1);
     const { image: fetched, request } = task ?? {};
@@ -482,11 +435,8 @@ describe('a reference to a stored image', () => {
     expect(second).toMatchObject({ body: first?.body, idempotencyKey: first?.idempotencyKey });
     const link = new URL(request?.image_url ?? '');
     expect(link.origin).toBe(url);
-    const { entries } = await new JobRecord(
-      here.storage,
-      { namespace: NAMESPACE, job: here.job },
-      digestOfJob({ namespace: NAMESPACE, job: here.job }, withImage),
-    ).read();
+    const owner = { namespace: NAMESPACE, job: here.job };
+    const { entries } = await new JobRecord(here.storage, owner, record).read();
     const written = JSON.stringify(entries);
     expect(written).toContain(image.url);
     for (const text of [written, here.everythingReported()]) {
@@ -496,33 +446,24 @@ describe('a reference to a stored image', () => {
   });
 });
 
-describe('a worker with two services', () => {
+test('a worker with several services gives a new task to its default, leaves others where they are, and tells a job its queues', async () => {
   const answering = (word: string) => ({
     start: async () => ({ taskId: 'task-1' }),
     status: async () => reading({ state: 'running', word }),
     open: () => Promise.reject(new Error('not asked')),
   });
-  const world = () =>
-    createMemoryWorld(undefined, {
-      service: answering('unnamed'),
-      services: { veo: answering('veo') },
-      defaultService: 'veo',
-      queues: { submit: 'films-submit' },
-    });
-
-  test('gives a new task to its default, and leaves a task without a service at the one without a name', async () => {
-    const { submit, poll } = world();
-    expect(await submit().result).toMatchObject({ service: 'veo' });
-    expect(await poll({ service: 'veo' }).result).toMatchObject({ word: 'veo' });
-    expect(await poll().result).toMatchObject({ word: 'unnamed' });
+  const { activities, submit, poll } = createMemoryWorld(undefined, {
+    service: answering('unnamed'),
+    services: { veo: answering('veo') },
+    defaultService: 'veo',
+    queues: { submit: 'films-submit' },
   });
+  expect(await submit().result).toMatchObject({ service: 'veo' });
+  expect(await poll({ service: 'veo' }).result).toMatchObject({ word: 'veo' });
+  expect(await poll().result).toMatchObject({ word: 'unnamed' });
 
-  test('tells a job its queues, and why there is no such service', async () => {
-    const { routeJob } = world().activities;
-    const route = (service?: string) => here.run(routeJob, { service }).result;
-    const problem = 'this worker has no service kling: name one of veo';
-    expect(await route('kling')).toEqual({ submit: 'films-submit', problem });
-    expect(await route('veo')).toEqual({ submit: 'films-submit' });
-    expect(await route()).toEqual({ submit: 'films-submit' });
-  });
+  const route = (service?: string) => here.run(activities.routeJob, { service }).result;
+  const problem = 'this worker has no service kling: name one of veo';
+  expect(await route('kling')).toEqual({ submit: 'films-submit', problem });
+  for (const service of ['veo', undefined]) expect(await route(service)).toEqual({ submit: 'films-submit' });
 });

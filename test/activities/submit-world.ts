@@ -1,4 +1,9 @@
-import { createVideoActivities, type SubmitVideoInput, type VideoActivityDeps } from '../../activities';
+import {
+  createVideoActivities,
+  type SubmittedTask,
+  type SubmitVideoInput,
+  type VideoActivityDeps,
+} from '../../activities';
 import {
   createFileStorage,
   digestOfJob,
@@ -8,7 +13,7 @@ import {
   type VideoStorage,
 } from '../../src/storage';
 import type { EmulatorOptions } from '../../src/testing';
-import { type ActivityWorld, asJob, createActivityWorld, type startAttempt } from './activity-world';
+import { type ActivityWorld, type Attempt, asJob, createActivityWorld } from './activity-world';
 
 export const REQUEST = { prompt: 'A red fox', duration: 5 };
 /** Of the environment that the SDK mocks. */
@@ -27,7 +32,7 @@ export interface SubmitWorld extends ActivityWorld {
   submit(
     input?: Partial<SubmitVideoInput>,
     options?: { info?: object; deps?: Partial<VideoActivityDeps>; client?: object },
-  ): ReturnType<typeof startAttempt<SubmitVideoInput, { taskId: string; service?: string | undefined }>>;
+  ): Attempt<SubmittedTask>;
   read(): Promise<RecordedJob>;
   /** What the entries say happened, in their order. */
   events(): Promise<string[]>;
