@@ -188,9 +188,11 @@ describe('a claim of a task', () => {
     expect(await readdir(join(folder, 'tasks'))).toHaveLength(tasks.length);
   });
 
-  test('of several jobs that take a task over, one gets it', async () => {
-    await claimTask(storage, TASK, job('fox'));
+  test('a task belongs to one job, and of several that take it over, one gets it', async () => {
+    for (let times = 0; times < 2; times++)
+      expect(await claimTask(storage, TASK, job('fox'))).toBeUndefined();
     const dead = await holder();
+    expect(await claimTask(storage, TASK, job('fox', 'another namespace'))).toEqual(dead);
     const jobs = Array.from({ length: 10 }, (_, index) => job(`owl-${index}`));
     const claims = await Promise.all(jobs.map((each) => claimTask(storage, TASK, each, dead)));
     const winners = jobs.filter((_, index) => claims[index] === undefined);
