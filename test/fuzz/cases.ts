@@ -4,14 +4,14 @@ import type { Case } from './targets';
 /** What was found once. `npm run fuzz` prints a finding as a case to paste here. */
 export const CASES: Case[] = [
   {
-    target: 'requests',
+    target: 'job inputs',
     name: 'a wrong value that is a signed link is quoted without its signature',
-    input: { aspect_ratio: `https://example.com/fox.png;sig=${SIGNATURE}` },
+    input: { request: { aspect_ratio: `https://example.com/fox.png;sig=${SIGNATURE}` } },
   },
   {
-    target: 'requests',
+    target: 'job inputs',
     name: 'a very long field is not compared letter by letter with the known ones',
-    input: { ['a'.repeat(130_000)]: 1 },
+    input: { request: { ['a'.repeat(130_000)]: 1 } },
   },
   {
     target: 'job inputs',

@@ -1,6 +1,11 @@
 import { hostileText } from '../support/hostile-text';
 import { fc } from '../support/properties';
 
+/** One of several, each as often as its weight says. */
+export function weighted<T>(...choices: [weight: number, one: fc.Arbitrary<T>][]): fc.Arbitrary<T> {
+  return fc.oneof(...choices.map(([weight, arbitrary]) => ({ weight, arbitrary })));
+}
+
 /** Texts that parsers, paths and objects treat in a special way. */
 const ODD_TEXTS = [
   ...['', ' ', '\0', '\ud800', '\udfff', '\ufeff', 'null', 'undefined', 'NaN', '-0', '1e999', '0x10', '١'],
@@ -12,28 +17,27 @@ const ODD_TEXTS = [
 
 const LENGTHS = [100, 600, 3_000, 20_000, 130_000];
 const REPEATED = [
+  ...['a', '/', '//', '.', '../', ' ', '\n', '\t', '\\', '"', "'", '=', '&', '&a', '?', '%', '%2', '%25'],
   ...[
-    'a',
-    '/',
-    '//',
-    '.',
-    '../',
-    ' ',
-    '\n',
-    '\t',
-    '\\',
-    '"',
-    "'",
-    '=',
-    '&',
-    '&a',
-    '?',
-    '%',
-    '%2',
-    '%25',
     '#',
+    '0',
+    '1.',
+    '-',
+    '_',
+    ':',
+    ';',
+    ',',
+    '@',
+    '[',
+    '{',
+    '(',
+    '<',
+    '{"a":',
+    '- ',
+    '? ',
+    '\u001b[',
+    '\u001b]',
   ],
-  ...['0', '1.', '-', '_', ':', ';', ',', '@', '[', '{', '(', '<', '{"a":', '- ', '? ', '\u001b[', '\u001b]'],
   ...['é', '狐', '🦊', '\u202e', '\u009b', 'Bearer ', 'https://', '\\u0061', '&#x61;', '&amp;', '*a', '&a '],
 ];
 
@@ -47,20 +51,20 @@ export const longText: fc.Arbitrary<string> = fc
   )
   .map(([unit, length, before, after]) => before + unit.repeat(Math.ceil(length / unit.length)) + after);
 
-export const anyText: fc.Arbitrary<string> = fc.oneof(
-  { weight: 5, arbitrary: hostileText },
-  { weight: 3, arbitrary: fc.constantFrom(...ODD_TEXTS) },
-  { weight: 2, arbitrary: fc.string({ unit: 'binary', maxLength: 20 }) },
-  { weight: 1, arbitrary: longText },
+export const anyText: fc.Arbitrary<string> = weighted(
+  [5, hostileText],
+  [3, fc.constantFrom(...ODD_TEXTS)],
+  [2, fc.string({ unit: 'binary', maxLength: 20 })],
+  [1, longText],
 );
 
 /** Any value of JSON, with some that only JavaScript has if asked. */
-export const jsonValue: fc.Arbitrary<unknown> = fc.oneof(
-  { weight: 4, arbitrary: anyText },
-  { weight: 3, arbitrary: fc.constantFrom(null, true, false, 0, -1, 1.5, 5, 1e21, 2 ** 53) },
-  { weight: 1, arbitrary: fc.array(anyText, { maxLength: 3 }) },
-  { weight: 1, arbitrary: fc.dictionary(anyText, anyText, { maxKeys: 3 }) },
-  { weight: 1, arbitrary: fc.constantFrom(10, 200).map((depth) => nested(depth)) },
+export const jsonValue: fc.Arbitrary<unknown> = weighted<unknown>(
+  [4, anyText],
+  [3, fc.constantFrom(null, true, false, 0, -1, 1.5, 5, 1e21, 2 ** 53)],
+  [1, fc.array(anyText, { maxLength: 3 })],
+  [1, fc.dictionary(anyText, anyText, { maxKeys: 3 })],
+  [1, fc.constantFrom(10, 200).map((depth) => nested(depth))],
 );
 
 function nested(depth: number): unknown {
@@ -68,49 +72,28 @@ function nested(depth: number): unknown {
 }
 
 /** Values that JSON cannot have. */
-export const scriptValue: fc.Arbitrary<unknown> = fc.oneof(
-  { weight: 3, arbitrary: jsonValue },
-  {
-    weight: 1,
-    arbitrary: fc.constantFrom<unknown>(
-      ...[
-        undefined,
-        Number.NaN,
-        Number.POSITIVE_INFINITY,
-        10n,
-        Symbol('fox'),
-        new Map(),
-        new Date(Number.NaN),
-      ],
-    ),
-  },
+export const scriptValue: fc.Arbitrary<unknown> = weighted<unknown>(
+  [3, jsonValue],
+  [1, fc.constantFrom<unknown>(undefined, Number.NaN, Infinity, 10n, Symbol('x'), new Map(), new Date(NaN))],
 );
 
 /** Fields of which most are valid, some are not, and a few should not be there. */
 export function fields<Value>(
   valid: Record<string, readonly Value[]>,
   other: fc.Arbitrary<Value>,
-  otherNames: fc.Arbitrary<string> = anyText,
 ): fc.Arbitrary<Record<string, Value>> {
   const known = Object.fromEntries(
     Object.entries(valid).map(([name, values]) => [
       name,
-      fc.oneof(
-        { weight: 14, arbitrary: fc.constantFrom(...values) },
-        { weight: 2, arbitrary: fc.constantFrom(...values).chain(nearly) },
-        { weight: 1, arbitrary: other },
-      ),
+      weighted([14, fc.constantFrom(...values)], [2, fc.constantFrom(...values).chain(nearly)], [1, other]),
     ]),
   );
   const misspelt = fc.constantFrom(...Object.keys(valid)).chain(edited);
-  const names = fc.oneof({ weight: 2, arbitrary: misspelt }, { weight: 1, arbitrary: otherNames });
+  const names = weighted([2, misspelt], [1, anyText]);
   return fc
     .tuple(
       fc.record(known, { requiredKeys: [] }),
-      fc.oneof(
-        { weight: 4, arbitrary: fc.constant<Record<string, Value>>({}) },
-        { weight: 1, arbitrary: fc.dictionary(names, other, { maxKeys: 2 }) },
-      ),
+      weighted([4, fc.constant<Record<string, Value>>({})], [1, fc.dictionary(names, other, { maxKeys: 2 })]),
     )
     .map(([good, more]) => ({ ...good, ...more }) as Record<string, Value>);
 }
@@ -126,10 +109,7 @@ export function edited(text: string): fc.Arbitrary<string> {
   const edit = fc.record({
     at: share,
     length: fc.constantFrom(0, 1, 1, 2, 5, 20),
-    put: fc.oneof(
-      { weight: 3, arbitrary: anyText },
-      { weight: 2, arbitrary: fc.constantFrom('', '"', '{', ':') },
-    ),
+    put: weighted([3, anyText], [2, fc.constantFrom('', '"', '{', ':')]),
   });
   return fc.array(edit, { maxLength: 3 }).map((edits) =>
     edits.reduce((now, { at, length, put }) => {

@@ -2,13 +2,11 @@ import type { Target } from './target';
 import { answers, savedAnswers } from './targets/answers';
 import { batchInputs, jobInputs } from './targets/inputs';
 import { profiles } from './targets/profiles';
-import { requests } from './targets/requests';
 import { storageKeys } from './targets/storage-keys';
 import { videos } from './targets/videos';
 
 /** Everything that others feed. */
 export const TARGETS = {
-  requests,
   'job inputs': jobInputs,
   'batch inputs': batchInputs,
   profiles,

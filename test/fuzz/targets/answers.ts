@@ -18,7 +18,7 @@ import { createLogger } from '../../../src/worker/logger';
 import { FakeTerminal } from '../../cli/fake-terminal';
 import { PROVIDERS } from '../../service/provider-answers';
 import { fc } from '../../support/properties';
-import { anyText, edited, jsonValue, longText } from '../hostile';
+import { anyText, edited, jsonValue, longText, weighted } from '../hostile';
 import { KEY, quotedKey, signedLink } from '../secrets';
 import type { Target } from '../target';
 
@@ -43,20 +43,15 @@ const ENCODINGS = {
 const BODIES = PROVIDERS.flatMap(({ answers: all }) => all.map(({ body: text }) => text));
 
 /** What a service may repeat. Nothing may come before a link that would make it part of another word. */
-const echo = fc.oneof(
-  { weight: 3, arbitrary: quotedKey },
-  {
-    weight: 2,
-    arbitrary: fc
-      .tuple(signedLink, fc.constantFrom('', 'Invalid link: '))
-      .map(([link, before]) => before + link),
-  },
+const echo = weighted(
+  [3, quotedKey],
+  [2, fc.tuple(fc.constantFrom('', 'Invalid link: '), signedLink).map((parts) => parts.join(''))],
 );
 
-const leaf = fc.oneof(
-  { weight: 4, arbitrary: echo },
-  { weight: 2, arbitrary: fc.tuple(anyText, echo).map((parts) => parts.join(' ')) },
-  { weight: 2, arbitrary: jsonValue },
+const leaf = weighted<unknown>(
+  [4, echo],
+  [2, fc.tuple(anyText, echo).map((parts) => parts.join(' '))],
+  [2, jsonValue],
 );
 
 /** What may be read as the id of a task, which stays exact even if it is a link. */
@@ -123,66 +118,43 @@ const closing = (open: string) =>
     .map((sign) => ({ '[': ']', '{': '}' })[sign] ?? '')
     .join('');
 
-const body = fc.oneof(
-  { weight: 5, arbitrary: changedJson },
-  { weight: 5, arbitrary: mixedJson },
-  { weight: 3, arbitrary: fc.constantFrom(...BODIES).chain(edited) },
-  { weight: 1, arbitrary: deep },
-  { weight: 1, arbitrary: fc.tuple(longText, echo).map((parts) => parts.join(' ')) },
-  {
-    weight: 1,
-    arbitrary: fc.tuple(fc.constantFrom('<html>', '', 'error: '), echo).map((parts) => parts.join(' ')),
-  },
-  {
-    weight: 1,
-    arbitrary: fc
-      .array(fc.record({ task_id: anyText, status: anyText, id: anyText }), { maxLength: 3 })
-      .map((all) => JSON.stringify({ data: all })),
-  },
-  {
-    weight: 1,
-    arbitrary: fc
-      .constantFrom(...Array<number>(9).fill(1_000), 60_000)
-      .map((count) => JSON.stringify({ data: Array.from({ length: count }, (_, id) => ({ id })) })),
-  },
+const task = fc.record({ task_id: anyText, status: anyText, id: anyText });
+const listOfTasks = (length: number) => JSON.stringify({ data: Array.from({ length }, (_, id) => ({ id })) });
+
+const body = weighted(
+  [5, changedJson],
+  [5, mixedJson],
+  [3, fc.constantFrom(...BODIES).chain(edited)],
+  [1, deep],
+  [1, fc.tuple(longText, echo).map((parts) => parts.join(' '))],
+  [1, fc.tuple(fc.constantFrom('<html>', '', 'error: '), echo).map((parts) => parts.join(' '))],
+  [1, fc.array(task, { maxLength: 3 }).map((data) => JSON.stringify({ data }))],
+  [1, weighted([9, fc.constant(1_000)], [1, fc.constant(60_000)]).map(listOfTasks)],
 );
 
 /** A line break would begin the next header. */
 const headerValue = fc.oneof(anyText, echo).map((value) => value.replace(/[\r\n\0]/g, ' ').slice(0, 5_000));
+const RETRY_DATE = 'Wed, 21 Oct 2015 07:28:00 GMT';
+const textOr = (...known: string[]) => fc.oneof(fc.constantFrom(...known), headerValue);
 const header = fc.oneof(
-  fc.tuple(
-    fc.constantFrom('retry-after', 'retry-after-ms', 'date'),
-    fc.oneof(fc.constantFrom('5', '1e9', 'Wed, 21 Oct 2015 07:28:00 GMT', '-1'), headerValue),
-  ),
-  fc.tuple(
-    fc.constantFrom('content-type'),
-    fc.oneof(fc.constantFrom('application/json', 'text/html; charset=utf-16'), headerValue),
-  ),
-  fc.tuple(fc.constantFrom('location'), fc.oneof(signedLink, headerValue)),
-  fc.tuple(
-    fc.constantFrom('content-encoding'),
-    fc.oneof(fc.constantFrom('gzip', 'br', 'deflate', 'identity', 'zstd', 'gzip, br'), headerValue),
-  ),
+  fc.tuple(fc.constantFrom('retry-after', 'retry-after-ms', 'date'), textOr('5', '1e9', RETRY_DATE, '-1')),
+  fc.tuple(fc.constant('content-type'), textOr('application/json', 'text/html; charset=utf-16')),
+  fc.tuple(fc.constant('location'), fc.oneof(signedLink, headerValue)),
+  fc.tuple(fc.constant('content-encoding'), textOr('gzip', 'br', 'deflate', 'identity', 'zstd', 'gzip, br')),
   fc.tuple(fc.constantFrom('x-request-id', 'set-cookie', 'www-authenticate'), headerValue),
 );
 
 const answer: fc.Arbitrary<Answer> = fc.record({
-  call: fc.constantFrom(
-    'submit' as const,
-    'submit' as const,
-    'poll' as const,
-    'poll' as const,
-    'cancel' as const,
-  ),
-  status: fc.oneof(
-    { weight: 4, arbitrary: fc.constantFrom(200, 200, 201, 202, 204, 302, 400, 401, 404, 429, 500, 503) },
-    { weight: 1, arbitrary: fc.integer({ min: 199, max: 999 }) },
+  call: weighted<Answer['call']>([4, fc.constantFrom('submit', 'poll')], [1, fc.constant('cancel')]),
+  status: weighted(
+    [4, fc.constantFrom(200, 200, 201, 202, 204, 302, 400, 401, 404, 429, 500, 503)],
+    [1, fc.integer({ min: 199, max: 999 })],
   ),
   headers: fc.array(header, { maxLength: 3 }),
   body,
-  encoding: fc.oneof(
-    { weight: 6, arbitrary: fc.constant('plain' as const) },
-    { weight: 1, arbitrary: fc.constantFrom(...(Object.keys(ENCODINGS) as Answer['encoding'][])) },
+  encoding: weighted<Answer['encoding']>(
+    [6, fc.constant('plain')],
+    [1, fc.constantFrom(...(Object.keys(ENCODINGS) as Answer['encoding'][]))],
   ),
 });
 
@@ -211,7 +183,7 @@ function bytesOf({ status, headers, body: text, encoding }: Answer): Buffer {
 export const answers: Target<Answer> = {
   inputs: answer,
   plain: { call: 'submit', status: 200, headers: [], body: '{"task_id":"t-1"}', encoding: 'plain' },
-  inSuite: 70,
+  inSuite: 40,
   connects: true,
   async open() {
     server = createServer((socket) => {
@@ -246,11 +218,10 @@ export const answers: Target<Answer> = {
 async function act(call: Answer['call'], service: VideoService, folder: string) {
   const texts: string[] = [];
   const data: string[] = [];
-  const line = (message: string, meta?: Record<string, unknown>) => {
-    for (const format of ['json', 'pretty'] as const) {
+  const line = (message: string, meta: Record<string, unknown> = {}) => {
+    for (const format of ['json', 'pretty'] as const)
       createLogger({ level: 'trace', format, write: (written) => texts.push(written) }).info(message, meta);
-    }
-    data.push(JSON.stringify(meta ?? {}));
+    data.push(JSON.stringify(meta));
   };
   const logger = {
     log: (_level: string, message: string, meta?: Record<string, unknown>) => line(message, meta),
@@ -285,12 +256,9 @@ export const savedAnswers: Target<{ status: string; json: boolean; text: string 
   inputs: fc.record({
     status: fc.constantFrom('200', '202', '404', '429'),
     json: fc.boolean(),
-    text: fc.oneof(
-      { weight: 3, arbitrary: body },
-      {
-        weight: 1,
-        arbitrary: body.map((one) => JSON.stringify({ call: 'poll', status: 200, body: one })),
-      },
+    text: weighted(
+      [3, body],
+      [1, body.map((one) => JSON.stringify({ call: 'poll', status: 200, body: one }))],
     ),
   }),
   plain: { status: '200', json: false, text: '{"task_id":"t-1","state":"busy"}' },

@@ -1,14 +1,37 @@
+import { requestOnRecord } from '../../../activities/request-on-record';
 import { describeBatch } from '../../../src/client/prepare-start';
 import type { BatchInput } from '../../../src/contract/batch';
 import type { JobInput } from '../../../src/contract/job';
 import { parseBatchInput, parseJobInput } from '../../../src/contract/job-input';
+import { ASPECT_RATIOS, RESOLUTIONS } from '../../../src/contract/request';
 import { describeJob, staticJobDetails } from '../../../src/contract/summaries';
 import { checkBatchInput } from '../../../workflows/batch/generate-videos';
 import { checkInput } from '../../../workflows/input';
 import { fc } from '../../support/properties';
-import { fields, jsonValue } from '../hostile';
+import { fields, jsonValue, scriptValue, weighted } from '../hostile';
+import { signedLink } from '../secrets';
 import type { Seen, Target } from '../target';
-import { OWN_FIELDS, request } from './requests';
+
+const REQUEST: Record<string, readonly unknown[]> = {
+  prompt: ['A red fox in the snow', 'fox'],
+  image_url: ['https://example.com/fox.png'],
+  resolution: RESOLUTIONS,
+  aspect_ratio: ASPECT_RATIOS,
+  duration: [1, 5, 10],
+  seed: [0, 7, -1],
+  // A field of the service's own.
+  style: ['film', { grain: 3, of: ['https://example.com/look.png'] }],
+};
+const OWN_FIELDS = ['style'];
+
+const value = weighted([4, scriptValue], [1, signedLink]);
+/** Requests of which most are valid. Any text in them may be a signed link. */
+const request = weighted<unknown>(
+  [8, fields(REQUEST, value).map((given) => ({ prompt: 'fox', ...given }))],
+  [1, fields(REQUEST, value)],
+  [1, scriptValue],
+);
+const PLAIN_REQUEST = { prompt: 'A red fox in the snow', duration: 5 };
 
 const TIMES = ['90s', '2h', 1_000];
 const OPTIONS: Record<string, readonly unknown[]> = {
@@ -19,24 +42,26 @@ const OPTIONS: Record<string, readonly unknown[]> = {
   onLostSubmit: ['hold', 'resubmit', 'fail'],
 };
 
-const PLAIN_REQUEST = { prompt: 'A red fox in the snow' };
+/** Options, with requests or with what stands for them. */
+const inputs = (options: typeof OPTIONS, requests: fc.Arbitrary<object>, others: typeof OPTIONS) =>
+  fc
+    .tuple(
+      fields({ ...OPTIONS, ...options }, jsonValue),
+      weighted([3, requests], [1, fields(others, jsonValue)]),
+    )
+    .map(([given, source]) => ({ ...given, ...source }));
 
-/** JSON alone: what a workflow is given has crossed the wire. */
-const overTheWire = (input: unknown): unknown => {
+/** What workflows do with an input, which has crossed the wire as JSON, before anything else. */
+function seenByWorkflow<Input>(input: unknown, check: (input: Input) => string[]): string[] {
   const json = (() => {
     try {
-      return JSON.stringify(input);
+      return JSON.stringify(input) ?? 'null';
     } catch {
-      return undefined;
+      return 'null';
     }
   })();
-  return json === undefined ? null : JSON.parse(json);
-};
-
-/** What workflows do with an input before anything else. */
-function seenByWorkflow<Input>(input: unknown, check: (input: Input) => string[]): string[] {
   try {
-    return check(overTheWire(input) as Input);
+    return check(JSON.parse(json) as Input);
   } catch (error) {
     const { type, message }: { type?: unknown; message?: unknown } = Object(error);
     if (type !== 'videogen.InvalidRequest') throw error;
@@ -45,17 +70,9 @@ function seenByWorkflow<Input>(input: unknown, check: (input: Input) => string[]
 }
 
 export const jobInputs: Target<unknown> = {
-  inputs: fc
-    .tuple(
-      fields({ ...OPTIONS, idempotencyKey: ['fox-1'] }, jsonValue),
-      fc.oneof(
-        { weight: 3, arbitrary: fc.record({ request }) },
-        { weight: 2, arbitrary: fields({ taskId: ['task-1', ' task-1\n'] }, jsonValue) },
-      ),
-    )
-    .map(([options, source]) => ({ ...options, ...source })),
+  inputs: inputs({ idempotencyKey: ['fox-1'] }, fc.record({ request }), { taskId: ['task-1', ' task-1\n'] }),
   plain: { request: PLAIN_REQUEST, deadline: '2h' },
-  inSuite: 130,
+  inSuite: 200,
   feed(input): Seen {
     const parsed = parseJobInput(input, OWN_FIELDS);
     const fromWorkflow = seenByWorkflow(input, (given: JobInput) => {
@@ -63,20 +80,20 @@ export const jobInputs: Target<unknown> = {
       return [describeJob(given)];
     });
     if (!parsed.ok) return { texts: [parsed.problem, ...fromWorkflow], refused: true };
-    return { texts: [describeJob(parsed.input), staticJobDetails(parsed.input), ...fromWorkflow] };
+    const { input: job } = parsed;
+    return {
+      texts: [describeJob(job), staticJobDetails(job), ...fromWorkflow],
+      data: job.request ? [JSON.stringify(requestOnRecord(job.request))] : [],
+    };
   },
 };
 
 export const batchInputs: Target<unknown> = {
-  inputs: fc
-    .tuple(
-      fields({ ...OPTIONS, window: [1, 20, 500], onFailure: ['continue', 'stop'] }, jsonValue),
-      fc.oneof(
-        { weight: 3, arbitrary: fc.record({ requests: fc.array(request, { minLength: 1, maxLength: 3 }) }) },
-        { weight: 2, arbitrary: fields({ requestsFrom: ['batches/foxes.jsonl'] }, jsonValue) },
-      ),
-    )
-    .map(([options, source]) => ({ ...options, ...source })),
+  inputs: inputs(
+    { window: [1, 20, 500], onFailure: ['continue', 'stop'] },
+    fc.record({ requests: fc.array(request, { minLength: 1, maxLength: 3 }) }),
+    { requestsFrom: ['batches/foxes.jsonl'] },
+  ),
   plain: { requests: [PLAIN_REQUEST], window: 2 },
   inSuite: 100,
   feed(input): Seen {

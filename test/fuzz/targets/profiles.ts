@@ -6,7 +6,7 @@ import type { VideoRequest } from '../../../src/contract/request';
 import { mapRequest, readingRules, traceAnswer } from '../../../src/service';
 import { BUILT_IN_PROFILES, builtInProfile } from '../../../src/service/built-in-profiles';
 import { fc } from '../../support/properties';
-import { anyText, edited, fields, jsonValue, longText } from '../hostile';
+import { anyText, edited, fields, jsonValue, longText, weighted } from '../hostile';
 import { KEY } from '../secrets';
 import type { Target } from '../target';
 
@@ -64,17 +64,14 @@ const BOMB = Array.from({ length: LEVELS }, (_, level) =>
   level === 0 ? 'a0: &a0 [x]' : `a${level}: &a${level} [${`*a${level - 1},`.repeat(9)}]`,
 ).join('\n');
 
+const joined = (parts: string[]) => parts.join('');
+
 export const profiles: Target<string> = {
-  inputs: fc.oneof(
-    { weight: 4, arbitrary: profile.map((given) => JSON.stringify(given)) },
-    { weight: 4, arbitrary: fc.constantFrom(...YAMLS, BOMB).chain(edited) },
-    { weight: 1, arbitrary: anyText },
-    {
-      weight: 1,
-      arbitrary: fc
-        .tuple(fc.constantFrom('name: ', 'read:\n  taskId: ', 'states: ', ''), longText)
-        .map((parts) => parts.join('')),
-    },
+  inputs: weighted(
+    [4, profile.map((given) => JSON.stringify(given))],
+    [4, fc.constantFrom(...YAMLS, BOMB).chain(edited)],
+    [1, anyText],
+    [1, fc.tuple(fc.constantFrom('name: ', 'read:\n  taskId: ', 'states: ', ''), longText).map(joined)],
   ),
   plain: JSON.stringify({ name: 'fox', paths: { task: '/v1/tasks/{taskId}' } }),
   inSuite: 80,

@@ -6,7 +6,7 @@ import { isStorageKey, isTaskId, isWorkflowId } from '../../../src/contract/inpu
 import { createFileStorage, PartFile, StorageFault } from '../../../src/storage';
 import { storageKey } from '../../../src/storage/storage-key';
 import { fc } from '../../support/properties';
-import { anyText, edited } from '../hostile';
+import { anyText, edited, weighted } from '../hostile';
 import type { Target } from '../target';
 
 const KEYS = [
@@ -19,11 +19,11 @@ const KEYS = [
   '/tmp/fox.mp4',
   'a/../../b',
 ];
-const key = fc.oneof(
-  { weight: 3, arbitrary: fc.constantFrom(...KEYS) },
-  { weight: 3, arbitrary: fc.constantFrom(...KEYS).chain(edited) },
-  { weight: 1, arbitrary: fc.array(anyText, { maxLength: 4 }).map((parts) => parts.join('/')) },
-  { weight: 1, arbitrary: anyText },
+const key = weighted(
+  [3, fc.constantFrom(...KEYS)],
+  [3, fc.constantFrom(...KEYS).chain(edited)],
+  [1, fc.array(anyText, { maxLength: 4 }).map((parts) => parts.join('/'))],
+  [1, anyText],
 );
 
 export interface Stored {

@@ -3,6 +3,7 @@ import { inspect } from '../../media/inspect';
 import { FORMS, type Form, isForm, makeVideo } from '../../media/make-video';
 import { fc } from '../../support/properties';
 import { SecondReader } from '../../support/second-reader';
+import { weighted } from '../hostile';
 import type { Target } from '../target';
 
 /** A broken video, or bytes that are none. */
@@ -29,10 +30,7 @@ const whole = new Map<Form, Buffer>();
 let secondReader: SecondReader;
 
 export const videos: Target<File> = {
-  inputs: fc.oneof(
-    { weight: 6, arbitrary: brokenFile as fc.Arbitrary<File> },
-    { weight: 1, arbitrary: noVideo },
-  ),
+  inputs: weighted<File>([6, brokenFile], [1, noVideo]),
   plain: { form: 'MP4 of fragments', changes: [] },
   inSuite: 60,
   connects: true,
