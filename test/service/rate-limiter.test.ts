@@ -101,14 +101,6 @@ describe.each(['poll', 'download'] as const)('the rate limiter for a %s', (call)
 });
 
 describe('the rate limiter for submits', () => {
-  it('grants any number of permits while no limit is known', () => {
-    const { rateLimiter, acquire } = setUp();
-    for (let calls = 0; calls < 1_000; calls += 1) acquire().release(PASSED);
-    for (let calls = 0; calls < 1_000; calls += 1) acquire();
-    expect(rateLimiter.submitAllowance()).toBe(Number.POSITIVE_INFINITY);
-    expect(rateLimiter.untilNextChangeMs()).toBeUndefined();
-  });
-
   it('lets a new worker take one submit at a time, and more as they pass, until there is no limit', () => {
     const { rateLimiter, submit } = setUp();
     const allowances = Array.from({ length: 65 }, () => {
@@ -245,17 +237,6 @@ describe('the rate limiter at a service that limits submits in a time', () => {
     expect(rateLimiter.submitAllowance()).toBe(2);
   });
 
-  it('quickens the pace as long as nothing is refused', () => {
-    const { acquire, waitOf, advance } = setUpPaced();
-    const waits = Array.from({ length: 20 }, () => {
-      const wait = waitOf();
-      advance(wait);
-      acquire().release(PASSED);
-      return wait;
-    });
-    expect(waits.at(-1)).toBeLessThan(400);
-  });
-
   it('grants the permits that were taken late, but not all at once', () => {
     const { acquire, waitOf, advance } = setUpPaced();
     advance(30_000);
@@ -281,7 +262,7 @@ describe('the rate limiter at a service that limits submits in a time', () => {
  * refused. And a worker took the next submit only when the last one was sent, which takes longer than a turn on a busy machine.
  */
 describe('a simulated worker with more jobs than the service takes', () => {
-  const SEEDS = Array.from({ length: 12 }, (_, index) => index + 1);
+  const SEEDS = Array.from({ length: 6 }, (_, index) => index + 1);
   const STALLS = { everyMs: [5_000, 30_000], forMs: [100, 1_000] } as const;
 
   it.each<[what: string, create: () => LimitedService, setting: Omit<Simulation, 'seed'>]>([
