@@ -1,14 +1,19 @@
 import { randomUUID } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { run } from '../../src/cli/run';
 import type { VideoJob } from '../../src/client/video-job';
+import { type Caps, dayOf } from '../../src/contract/caps';
+import { isVideoFailure } from '../../src/contract/video-failure';
 import type { ServiceProfile } from '../../src/service';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
-import { FakeTerminal } from '../cli/fake-terminal';
+import { runHere } from '../cli/cli-here';
 import { commandsOf, expectShown, readPage } from '../support/docs-page';
 import { captureLogs } from '../support/logs';
-import { inWorld, pause, untilProgress, type World } from '../support/world';
+import { postsOf } from '../support/posts';
+import { shortHistories } from '../support/short-histories';
+import { killLeftoverWorkers, startWorkerProcess } from '../support/worker-process';
+import { failureOf, inWorld, untilProgress, type World } from '../support/world';
+import { deleteFromTemporal, QUICK_DELETION } from './delete-from-temporal';
 
 const request = { prompt: 'A red fox', duration: 5 };
 const polling = { min: '1s', max: '1s' } as const;
@@ -23,19 +28,20 @@ const profile: ServiceProfile = {
 let env: VideoTestEnvironment;
 beforeAll(async () => {
   captureLogs();
-  env = await createVideoTestEnvironment({ server: 'dev' });
+  env = await createVideoTestEnvironment({ server: 'dev', dynamicConfig: QUICK_DELETION });
 });
-afterAll(() => env.teardown());
+afterAll(async () => {
+  await killLeftoverWorkers();
+  await env.teardown();
+});
 
-async function videogen({ taskQueue, storageFolder }: World, args: string[], isOutTerminal?: boolean) {
+function videogen({ taskQueue, storageFolder }: World, args: string[], isOutTerminal?: boolean) {
   const settings = {
     TEMPORAL_ADDRESS: env.temporal.address,
     VIDEOGEN_TASK_QUEUE: taskQueue,
     VIDEOGEN_STORAGE: storageFolder,
   };
-  const terminal = new FakeTerminal(settings, false, isOutTerminal);
-  const code = await run(args, terminal);
-  return { code, out: terminal.stdout, err: terminal.stderr };
+  return runHere(args, settings, isOutTerminal);
 }
 
 async function spend(world: World, ...args: string[]) {
@@ -53,15 +59,6 @@ async function countsOf(world: World): Promise<unknown[]> {
   const { out } = await videogen(world, ['spend', '--caps', '--json']);
   const ofQueue = (one: { taskQueue: string }) => one.taskQueue === world.taskQueue;
   return JSON.parse(out).queues.find(ofQueue).counts;
-}
-
-async function deleteFromTemporal({ videos }: World, workflowId: string): Promise<void> {
-  const { workflowService, options } = env.temporal.client;
-  await workflowService.deleteWorkflowExecution({
-    namespace: options.namespace,
-    workflowExecution: { workflowId },
-  });
-  while (await videos.find(workflowId)) await pause();
 }
 
 /** The words of a command of a page, after `videogen`. */
@@ -121,7 +118,7 @@ test('what Temporal has forgotten is added up from the storage, and the items of
     const result = await (await videos.startBatch({ requests: [request, request], polling })).result();
     expect(result.cost?.spent).toEqual({ sums: [usd(1)], unknown: 0 });
     const { workflowId } = await ended(await videos.start({ request }));
-    await deleteFromTemporal(world, workflowId);
+    await deleteFromTemporal(env.temporal.client, workflowId);
     expect(await spend(world, '--since', since)).toMatchObject({
       videos: 3,
       estimated: [usd(1.5)],
@@ -167,5 +164,55 @@ test('a task that the service refused without a charge costs nothing, in its job
     emulator.next('submit', refuse);
     const batch = await (await videos.startBatch({ requests: [request], polling })).result();
     expect(batch.cost?.spent).toEqual({ sums: [nothing], unknown: 0 });
+  });
+});
+
+const CAP = 3;
+const CALLERS = 30;
+
+/** In a process of its own: the SDK refuses a second worker on a queue in one process. */
+async function startSecondWorker(world: World, caps: Caps): Promise<void> {
+  const file = join(world.storageFolder, 'caps.json');
+  writeFileSync(file, JSON.stringify(caps));
+  await startWorkerProcess({
+    TEMPORAL_ADDRESS: env.temporal.address,
+    VIDEO_API_BASE_URL: world.emulator.url,
+    VIDEO_API_KEY: world.emulator.apiKey,
+    VIDEOGEN_TASK_QUEUE: world.taskQueue,
+    VIDEOGEN_STORAGE: world.storageFolder,
+    VIDEOGEN_CAPS: file,
+    VIDEOGEN_TEST_BUNDLE: shortHistories().codePath,
+  });
+}
+
+test(`a cap of ${CAP} videos a day refuses the fourth before its POST, with two workers and ${CALLERS} callers racing`, async () => {
+  const caps = { day: { videos: CAP } };
+  // So that the ledger continues as new during the race.
+  const worker = { workflowBundle: shortHistories() };
+  await inWorld(env, { jobTimeMs: 0, caps, worker }, async (world) => {
+    const { videos, emulator, taskQueue } = world;
+    await startSecondWorker(world, caps);
+    const prompts = Array.from({ length: CALLERS }, (_, index) => `fox ${index}`);
+    const ended = await Promise.allSettled(
+      prompts.map((prompt) => videos.execute({ request: { prompt }, polling })),
+    );
+    expect(ended.filter(({ status }) => status === 'fulfilled')).toHaveLength(CAP);
+    const refused = ended.filter(
+      (end) => end.status === 'rejected' && isVideoFailure(end.reason, 'CapReached'),
+    );
+    expect(refused).toHaveLength(CALLERS - CAP);
+    expect(postsOf(emulator)).toHaveLength(CAP);
+
+    const failure = await failureOf(videos.execute({ request: { prompt: 'one more fox' } }));
+    const resetsAt = `${dayOf(Date.now() + 24 * 3_600_000)}T00:00:00.000Z`;
+    const { out } = await videogen(world, ['spend', '--caps']);
+    expect(out).toContain(
+      `Task queue ${taskQueue}:\n  the daily cap of 3 videos: 0 videos left, 3 videos used, 0 videos reserved; it resets at ${resetsAt}\n`,
+    );
+    expect(failure).toMatchObject({
+      message: `A cap does not allow this video: the daily cap of 3 videos is reached; it resets at ${resetsAt}. Start it again when the cap resets, or raise the cap: videogen spend --caps shows what is left.`,
+      details: { cap: 'day.videos', capLeft: 0, capResetsAt: resetsAt },
+    });
+    await killLeftoverWorkers();
   });
 });

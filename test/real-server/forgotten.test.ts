@@ -2,17 +2,18 @@ import { createHash, randomUUID } from 'node:crypto';
 import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
-import { run } from '../../src/cli/run';
 import { ForgetRefused } from '../../src/client/refusals';
 import { createVideoClient } from '../../src/client/video-client';
+import { itemName } from '../../src/contract/batch';
 import { webhookId } from '../../src/contract/names';
 import type { VideoRequest } from '../../src/contract/request';
 import { createFileStorage, StorageFault, type VideoStorage } from '../../src/storage';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
-import { FakeTerminal } from '../cli/fake-terminal';
+import { runHere } from '../cli/cli-here';
 import { commandsOf, expectShown, readPage, sectionOf } from '../support/docs-page';
 import { captureLogs } from '../support/logs';
 import { failureOf, inWorld, pause, untilProgress, type World } from '../support/world';
+import { deleteFromTemporal, isInTemporal, QUICK_DELETION } from './delete-from-temporal';
 
 const polling = { min: '1s', max: '1s' } as const;
 const isHeld = ({ phase }: { phase: string }) => phase === 'needs-decision';
@@ -20,55 +21,46 @@ const isHeld = ({ phase }: { phase: string }) => phase === 'needs-decision';
 jest.setTimeout(120_000);
 
 let env: VideoTestEnvironment;
-/** Has no workflows, like a server that has deleted them after their retention period. */
-let empty: VideoTestEnvironment;
 beforeAll(async () => {
   captureLogs();
-  // By default, Temporal deletes an execution up to a minute after it was told to.
-  const dynamicConfig = {
-    'history.transferProcessorUpdateAckInterval': '"100ms"',
-    'history.visibilityProcessorUpdateAckInterval': '"100ms"',
-  };
-  [env, empty] = await Promise.all([
-    createVideoTestEnvironment({ server: 'dev', dynamicConfig }),
-    createVideoTestEnvironment({ server: 'dev' }),
-  ]);
+  env = await createVideoTestEnvironment({ server: 'dev', dynamicConfig: QUICK_DELETION });
 });
-afterAll(async () => {
-  await env.teardown();
-  await empty.teardown();
-});
+afterAll(() => env.teardown());
 
-/** A deleted workflow no longer runs. */
-const terminate = ({ workflowId }: { workflowId: string }) =>
-  env.temporal.client.workflow.getHandle(workflowId).terminate('a test');
+const exists = (workflowId: string) => isInTemporal(env.temporal.client, workflowId);
+
+/** Temporal deletes in the background. */
+async function untilGone(workflowId: string): Promise<void> {
+  while (await exists(workflowId)) await pause();
+}
 
 const request: VideoRequest = { prompt: 'A red fox', seed: 7 };
 const input = { request, polling };
 
-test('a batch that was terminated and that Temporal has deleted resumes, holds what was in flight, and pays for nothing twice', async () => {
+test('a batch that Temporal has deleted in its middle resumes, holds what was in flight, and pays for nothing twice', async () => {
   const requests = [1, 2, 3, 4, 5, 6].map((number): VideoRequest => ({ prompt: `Fox ${number}` }));
-  const start = ({ videos }: World) =>
-    videos.startBatch({ requests, window: 3, polling }, { workflowId: 'deleted' });
-  await inWorld(env, { jobTimeMs: 2_000 }, async (world) => {
-    const { emulator, storedFiles } = world;
+  const workflowId = 'deleted';
+  await inWorld(env, { jobTimeMs: 2_000 }, async ({ emulator, videos, storedFiles }) => {
+    const start = () => videos.startBatch({ requests, window: 3, polling }, { workflowId });
     const atOnce = { kind: 'late', ms: 0 } as const;
     emulator.next('submit', atOnce, atOnce, atOnce, { kind: 'reset-late', ms: 1_000 });
-    const batch = await start(world);
+    await start();
     // The fourth is submitted once a video of the first three is stored.
     while (emulator.generations().length < 4) await pause();
-    await terminate(batch);
-    await world.onServer(empty, async (elsewhere) => {
-      const again = await start(elsewhere);
-      const { running } = await untilProgress(again, (now) => now.running.some(({ isHeld }) => isHeld));
-      const { name = '', item = 0 } = running.find(({ isHeld }) => isHeld) ?? {};
-      const lost = emulator.generations().find(({ request }) => request.prompt === `Fox ${item}`);
-      await elsewhere.videos.handle(name).decideSubmit({ decision: 'adopt', taskId: lost?.taskId ?? '' });
-      expect(await again.result()).toMatchObject({ items: 6, succeeded: 6, failed: 0 });
-    });
+    await deleteFromTemporal(env.temporal.client, workflowId);
+    for (const item of [1, 2, 3, 4, 5, 6]) {
+      const name = itemName(workflowId, item);
+      if (await exists(name)) await deleteFromTemporal(env.temporal.client, name);
+    }
+    const again = await start();
+    const { running } = await untilProgress(again, (now) => now.running.some(({ isHeld }) => isHeld));
+    const { name = '', item = 0 } = running.find(({ isHeld }) => isHeld) ?? {};
+    const lost = emulator.generations().find(({ request }) => request.prompt === `Fox ${item}`);
+    await videos.handle(name).decideSubmit({ decision: 'adopt', taskId: lost?.taskId ?? '' });
+    expect(await again.result()).toMatchObject({ items: 6, succeeded: 6, failed: 0 });
     const paid = emulator.generations().map(({ request }) => request.prompt);
     expect(paid.sort()).toEqual(requests.map(({ prompt }) => prompt));
-    expect((await storedFiles()).filter((name) => name.endsWith('.mp4'))).toHaveLength(6);
+    expect((await storedFiles()).filter((file) => file.endsWith('.mp4'))).toHaveLength(6);
   });
 });
 
@@ -76,17 +68,8 @@ describe('forget', () => {
   const newName = (what = 'fox') => `${what}-${randomUUID().slice(0, 8)}`;
 
   /** A client that finds the videos of the world. */
-  const clientOf = ({ storageFolder }: World, server = env) =>
-    createVideoClient({ client: server.temporal.client, storage: createFileStorage(storageFolder) });
-
-  const exists = (workflowId: string) =>
-    env.temporal.client.workflow
-      .getHandle(workflowId)
-      .describe()
-      .then(
-        () => true,
-        () => false,
-      );
+  const clientOf = ({ storageFolder }: World) =>
+    createVideoClient({ client: env.temporal.client, storage: createFileStorage(storageFolder) });
 
   /** The storage of a process that is killed after so many calls. */
   function endingAfter(storage: VideoStorage, calls: number): VideoStorage {
@@ -111,11 +94,6 @@ describe('forget', () => {
       if (key.startsWith('jobs/') && entry) events.add(JSON.parse(String(await buffer(entry))).event);
     }
     return [...events];
-  }
-
-  /** Temporal deletes in the background. */
-  async function untilGone(workflowId: string): Promise<void> {
-    while (await exists(workflowId)) await pause();
   }
 
   const partsOf = ({ removed }: { removed: { what: string }[] }) => removed.map(({ what }) => what);
@@ -223,19 +201,6 @@ describe('forget', () => {
     });
   });
 
-  it('leaves a file of somebody else beside the video', async () => {
-    await inWorld(env, { jobTimeMs: 0 }, async (world) => {
-      const workflowId = newName();
-      const notes = join(world.storageFolder, 'fox.mp4.json');
-      writeFileSync(notes, '{"taskId":7,"mine":true}');
-      await world.videos.execute({ ...input, storage: 'fox.mp4' }, { workflowId });
-      const { removed, kept } = await (await clientOf(world)).forget(workflowId);
-      expect([partsOf({ removed }), kept]).toEqual([['video', 'record', 'execution'], []]);
-      expect(await world.storedFiles()).toEqual(['fox.mp4.json']);
-      expect(readFileSync(notes, 'utf8')).toContain('mine');
-    });
-  });
-
   it('leaves the video that another job has stored under the name since, and removes its own sidecar', async () => {
     await inWorld(env, { jobTimeMs: 0 }, async (world) => {
       const [one, two] = [newName('one'), newName('two')];
@@ -277,17 +242,25 @@ describe('forget', () => {
     });
   });
 
-  it('leaves the sidecar and the video of a job of the same name in another namespace', async () => {
+  it('leaves a file of somebody else beside the video, and what a job of the same name in another namespace has', async () => {
     await inWorld(env, { jobTimeMs: 0 }, async (world) => {
-      const workflowId = newName();
+      const notes = join(world.storageFolder, 'fox.mp4.json');
+      writeFileSync(notes, '{"taskId":7,"mine":true}');
+      const [beside, workflowId] = [newName(), newName()];
+      await world.videos.execute({ ...input, storage: 'fox.mp4' }, { workflowId: beside });
       await world.videos.execute(input, { workflowId });
+      const videos = await clientOf(world);
+      const ours = await videos.forget(beside);
+      expect([partsOf(ours), ours.kept]).toEqual([['video', 'record', 'execution'], []]);
+      expect(readFileSync(notes, 'utf8')).toContain('mine');
+
       const file = join(world.storageFolder, `${workflowId}.mp4.json`);
       const sidecar = JSON.parse(readFileSync(file, 'utf8'));
       expect(sidecar).toMatchObject({ namespace: 'default', workflowId });
       writeFileSync(file, JSON.stringify({ ...sidecar, namespace: 'others' }));
-      const { removed, kept } = await (await clientOf(world)).forget(workflowId);
-      expect([partsOf({ removed }), kept.length]).toEqual([['record', 'execution'], 1]);
-      expect(await world.storedFiles()).toHaveLength(2);
+      const theirs = await videos.forget(workflowId);
+      expect([partsOf(theirs), theirs.kept.length]).toEqual([['record', 'execution'], 1]);
+      expect(await world.storedFiles()).toHaveLength(3);
     });
   });
 
@@ -295,17 +268,18 @@ describe('forget', () => {
     await inWorld(env, { jobTimeMs: 0 }, async (world) => {
       const workflowId = newName();
       await world.videos.execute(input, { workflowId });
+      await deleteFromTemporal(env.temporal.client, workflowId);
       const copy = `${world.storageFolder}-copy`;
       cpSync(world.storageFolder, copy, { recursive: true });
       for (let last = 0, isDone = false; !isDone; last++) {
         cpSync(copy, world.storageFolder, { recursive: true });
         const storage = endingAfter(createFileStorage(world.storageFolder), last);
-        const dying = await createVideoClient({ client: empty.temporal.client, storage });
+        const dying = await createVideoClient({ client: env.temporal.client, storage });
         isDone = await dying.forget(workflowId).then(
           () => true,
           () => false,
         );
-        await (await clientOf(world, empty)).forget(workflowId);
+        await (await clientOf(world)).forget(workflowId);
         expect([last, await eventsIn(createFileStorage(world.storageFolder))]).toEqual([last, ['forgotten']]);
       }
       rmSync(copy, { recursive: true });
@@ -361,16 +335,12 @@ describe('forget', () => {
   });
 
   describe('on the command line', () => {
-    async function videogen({ storageFolder }: World, args: string[]) {
-      const settings = {
+    const videogen = ({ storageFolder }: World, args: string[]) =>
+      runHere(args, {
         TEMPORAL_ADDRESS: env.temporal.address,
         VIDEOGEN_STORAGE: storageFolder,
         VIDEOGEN_TEMPORAL_UI_URL: 'http://127.0.0.1:9',
-      };
-      const terminal = new FakeTerminal(settings);
-      const code = await run(args, terminal);
-      return { code, out: terminal.stdout, err: terminal.stderr };
-    }
+      });
 
     it('prints what the page about storage shows', async () => {
       await inWorld(env, { jobTimeMs: 0 }, async (world) => {
@@ -399,11 +369,6 @@ describe('forget', () => {
           expect.stringMatching(/^Would be removed from job /),
         ]);
         expect(unasked.err).toMatch(/\nNothing was removed\. Add --yes to remove all this for good\.\n$/);
-        const mistyped = await videogen(world, ['forget', `${workflowId}x`, '--yes']);
-        expect([mistyped.code, mistyped.err]).toEqual([
-          2,
-          `There is no job ${workflowId}x, neither in Temporal nor in the storage.\n`,
-        ]);
         const { code, out } = await videogen(world, ['forget', workflowId, '--yes', '--json']);
         expect([code, JSON.parse(out)]).toMatchObject([0, { workflowId, kind: 'job', dryRun: false }]);
         await untilGone(workflowId);

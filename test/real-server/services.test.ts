@@ -2,29 +2,42 @@ import { randomUUID } from 'node:crypto';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { inspect } from 'node:util';
 import { historyToJSON } from '@temporalio/common/lib/proto-utils';
+import type { ActivityInterceptorsFactory } from '@temporalio/worker';
 import { parse, stringify } from 'yaml';
-import { run } from '../../src/cli/run';
 import { createVideoClient, type VideoClient } from '../../src/client/video-client';
 import type { VideoJob } from '../../src/client/video-job';
 import type { VideoInput } from '../../src/contract/job';
+import { childName } from '../../src/contract/names';
+import { isVideoFailure } from '../../src/contract/video-failure';
 import { createVideoService, type OpenedVideoService } from '../../src/service';
-import { createVideoTestEnvironment, type Emulator, type VideoTestEnvironment } from '../../src/testing';
+import { createFileStorage } from '../../src/storage';
+import {
+  createVideoTestEnvironment,
+  type Emulator,
+  type Faults,
+  type VideoTestEnvironment,
+} from '../../src/testing';
 import { startEmulator } from '../../src/testing/emulator';
-import { createVideoWorker } from '../../src/worker/video-worker';
-import { FakeTerminal } from '../cli/fake-terminal';
+import { createVideoWorker, type VideoWorkerOptions } from '../../src/worker/video-worker';
+import { runHere } from '../cli/cli-here';
 import { blocksOf, commandsOf, expectShown, readPage, sectionOf } from '../support/docs-page';
 import { activities, historyOf } from '../support/history';
+import { ledgerOf } from '../support/ledger-of';
 import { captureLogs, type LogLine } from '../support/logs';
+import { postsOf } from '../support/posts';
 import { profileFor } from '../support/quick-profile';
-import { redirectSubmits } from '../support/redirect-submits';
+import { redirectSubmits, submittingOn } from '../support/redirect-submits';
 import { filesIn, recordsIn } from '../support/stored-files';
 import { pendingSubmit, untilWaiting } from '../support/submit-backlog';
-import { failureOf, keepRunning, quickWorkflows, untilProgress } from '../support/world';
+import { failureOf, keepRunning, pause, quickWorkflows, untilProgress } from '../support/world';
+
+jest.setTimeout(120_000);
 
 const request = { prompt: 'A red fox', duration: 4 };
-const prices = { currency: 'USD', table: [{ perSecond: 0.1 }], defaults: { duration: 4 } };
+const pricesOf = (perSecond: number) => ({ currency: 'USD', table: [{ perSecond }] });
 const taskQueue = 'films';
 
 let env: VideoTestEnvironment;
@@ -40,6 +53,7 @@ let plain: VideoClient;
 const secrets = { FAL_KEY: `sk-a-${randomUUID()}`, OWN_KEY: `sk-b-${randomUUID()}` };
 let a: Emulator;
 let b: Emulator;
+const open: OpenedVideoService[] = [];
 
 beforeAll(async () => {
   logs = captureLogs();
@@ -57,7 +71,7 @@ beforeAll(async () => {
   const { services, ...rest } = parse(onPage);
   const profile = {
     polling: { ...profileFor(0).polling, min: '100ms' },
-    prices,
+    prices: { ...pricesOf(0.1), defaults: { duration: 4 } },
   };
   services['fal-seedance'].baseUrl = a.url;
   services['my-own'] = { ...services['my-own'], baseUrl: b.url, profile };
@@ -76,12 +90,22 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await stopWorker?.();
+  await Promise.all(open.map((service) => service.close()));
   await Promise.all([env.teardown(), a.close(), b.close()]);
   await rm(folder, { recursive: true });
 });
 
-const submitsOf = (emulator: Emulator) => emulator.calls.filter(({ call }) => call === 'submit').length;
-const end = ({ workflowId }: VideoJob) => env.temporal.client.workflow.getHandle(workflowId).terminate();
+/** A service that a worker is given by the program, without a file. */
+function serviceAt({ url, apiKey }: Emulator, perSecond = 0.1): OpenedVideoService {
+  const profile = { ...profileFor(0), prices: pricesOf(perSecond) };
+  const service = createVideoService({ baseUrl: url, apiKey: () => apiKey, profile });
+  open.push(service);
+  return { ...service, address: undefined };
+}
+
+const submitsOf = (emulator: Emulator) => postsOf(emulator).length;
+const terminate = ({ workflowId }: { workflowId: string }) =>
+  env.temporal.client.workflow.getHandle(workflowId).terminate();
 
 test('a job has the name of its service in its input, its cost and lists, and the key nowhere', async () => {
   const job = await videos.start({ request }, { workflowId: 'pinned' });
@@ -157,9 +181,9 @@ test('the same name and request at another service is the same job: nothing is p
 });
 
 test('a batch has one service for all its items', async () => {
-  const requests = ['red', 'grey', 'white'].map((colour) => ({ prompt: `A ${colour} fox` }));
+  const requests = [request, { prompt: 'A grey fox' }];
   const batch = await videos.startBatch({ requests, service: 'my-own' }, { workflowId: 'foxes' });
-  expect(await batch.result()).toMatchObject({ succeeded: 3 });
+  expect(await batch.result()).toMatchObject({ succeeded: 2 });
   expect(await videos.find('foxes')).toMatchObject({ kind: 'batch', service: 'my-own' });
 });
 
@@ -168,129 +192,212 @@ const wordsOf = (command: string) =>
   [...command.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, word]) => quoted ?? word ?? '').slice(1);
 
 test('the commands of the page print what it shows', async () => {
-  const more = { TEMPORAL_ADDRESS: env.temporal.address, VIDEOGEN_TASK_QUEUE: taskQueue };
+  const all = { ...settings, TEMPORAL_ADDRESS: env.temporal.address, VIDEOGEN_TASK_QUEUE: taskQueue };
   const commands = commandsOf(sectionOf(readPage('other-services.md'), 'Choose one'));
   expect(commands.length).toBeGreaterThan(3);
   for (const shown of commands) {
-    const terminal = new FakeTerminal({ ...settings, ...more }, false, true);
-    await run(wordsOf(shown.command), terminal);
-    expectShown(shown, terminal.stderr + terminal.stdout);
+    const { out, err } = await runHere(wordsOf(shown.command), all, true);
+    expectShown(shown, err + out);
   }
   // The job stays with its service, and the command says so.
-  const joined = new FakeTerminal({ ...settings, ...more });
-  await run(['generate', 'A red fox in the snow', '--service', 'fal-seedance', '--id', 'fox-1'], joined);
-  expect(joined.stderr).toContain('fox-1 keeps what it was started with: service my-own.');
+  const same = ['generate', 'A red fox in the snow', '--service', 'fal-seedance', '--id', 'fox-1'];
+  const { err } = await runHere(same, all);
+  expect(err).toContain('fox-1 keeps what it was started with: service my-own.');
 });
 
-describe('after the default service has changed', () => {
+test('after the default service has changed, a retry stays at the service that has the task of the job, or may have it', async () => {
+  const queue = `defaults-${randomUUID()}`;
   const JOB_TIME_MS = 60_000;
-  /** The services c and d: neither knows the tasks of the other. */
-  let before: Emulator;
-  let after: Emulator;
-  let queue: string;
-  /** At the service: its tasks end when a test says so. */
-  let nowMs: number;
-  const open: OpenedVideoService[] = [];
-
-  beforeEach(async () => {
-    queue = `defaults-${randomUUID()}`;
-    nowMs = 0;
-    const options = {
-      jobTimeMs: JOB_TIME_MS,
-      videoBytes: 64 * 1024,
-      idempotencyKeys: 'honoured',
-      clock: () => nowMs,
-    } as const;
-    [before, after] = await Promise.all([startEmulator(options), startEmulator(options)]);
-  });
-  afterEach(async () => {
-    await Promise.all(open.splice(0).map((service) => service.close()));
-    await Promise.all([before.close(), after.close()]);
-  });
-
-  function serviceAt({ url, apiKey }: Emulator): OpenedVideoService {
-    const service = createVideoService({ baseUrl: url, apiKey: () => apiKey, profile: profileFor(0) });
-    open.push(service);
-    return { ...service, address: undefined };
-  }
-
+  /** At the services: their tasks end when the test says so. */
+  let nowMs = 0;
+  const options = { jobTimeMs: JOB_TIME_MS, videoBytes: 64 * 1024, clock: () => nowMs };
+  // Neither knows the tasks of the other.
+  const before = await startEmulator({ ...options, idempotencyKeys: 'honoured' });
+  const after = await startEmulator(options);
+  const services = { c: serviceAt(before), d: serviceAt(after) };
   /** What a client does while a worker runs whose default is this service. */
-  async function withDefault<T>(defaultService: 'c' | 'd', use: () => Promise<T>): Promise<T> {
-    const services = { c: serviceAt(before), d: serviceAt(after) };
-    const worker = await env.createWorker({
-      taskQueue: queue,
-      services,
-      defaultService,
-      worker: quickWorkflows(),
-    });
-    return worker.runUntil(use);
-  }
-
+  const withDefault = async <T>(defaultService: 'c' | 'd', use: () => Promise<T>): Promise<T> => {
+    const worker = quickWorkflows();
+    const running = await env.createWorker({ taskQueue: queue, services, defaultService, worker });
+    return running.runUntil(use);
+  };
   /** Without our client, which would write the name of the default into the input if it knew the services. */
-  async function start(input: Partial<VideoInput>) {
+  const start = async (input: Partial<VideoInput>) => {
     const workflowId = randomUUID();
     const args = [{ request: { prompt: 'A red fox' }, ...input }];
     await env.temporal.client.workflow.start('generateVideo', { workflowId, taskQueue: queue, args });
     return env.videos.handle(workflowId);
-  }
+  };
 
-  test('a retry goes on with the task at the service that made it, whether the job named it or none', async () => {
-    const inputs: Partial<VideoInput>[] = [{ service: 'c' }, {}];
-    const jobs = await withDefault('c', async () => {
-      const started = await Promise.all(inputs.map((input) => start(input)));
-      for (const job of started) {
-        await untilProgress(job, ({ phase }) => phase === 'waiting');
-        await end(job);
-      }
-      return started;
+  before.next('submit', { kind: 'reset' });
+  const { made, lost } = await withDefault('c', async () => {
+    const lost = await start({ onLostSubmit: 'fail' });
+    expect(await failureOf(lost.result())).toMatchObject({ type: 'SubmitUnconfirmed' });
+    const made = await Promise.all([{ service: 'c' }, {}].map(start));
+    for (const job of made) {
+      await untilProgress(job, ({ phase }) => phase === 'waiting');
+      await terminate(job);
+    }
+    return { made, lost };
+  });
+  nowMs += JOB_TIME_MS;
+  await withDefault('d', async () => {
+    const retried = await Promise.all(made.map((job) => env.videos.retry(job.workflowId)));
+    for (const { workflowId, adopted } of retried) {
+      expect(before.generations().map(({ taskId }) => taskId)).toContain(adopted);
+      const result = await env.videos.handle(workflowId).result();
+      expect(result).toMatchObject({ taskId: adopted, service: 'c' });
+    }
+    // Its submit is repeated there, once that is decided.
+    expect(await env.videos.retry(lost.workflowId)).toMatchObject({ workflowId: lost.workflowId });
+    await untilProgress(lost, ({ phase }) => phase === 'needs-decision');
+    await lost.decideSubmit({ decision: 'resubmit' });
+    await lost.result();
+  });
+  expect(before.generations()).toHaveLength(3);
+  expect([submitsOf(before), after.calls.length]).toEqual([4, 0]);
+  await Promise.all([before.close(), after.close()]);
+});
+
+describe('a fallback', () => {
+  const SERVICES = ['a', 'b'];
+  const QUEUE = 'switching';
+  /** The only caller whose jobs are counted: one video, at the price of b. */
+  const CAPPED = 'thrifty';
+  const REFUSED = { kind: 'refused', status: 401, message: 'no foxes' } as const;
+  const BUSY = { kind: 'rate-limited', retryAfter: 1 } as const;
+
+  let switching: VideoClient;
+  let stop: (() => Promise<void>) | undefined;
+  beforeAll(async () => {
+    const { client } = env.temporal;
+    stop = keepRunning(await startWorker({ taskQueue: QUEUE, caps: { keys: { [CAPPED]: { videos: 1 } } } }));
+    const storage = createFileStorage(env.storageFolder);
+    switching = await createVideoClient({ client, taskQueue: QUEUE, storage });
+  });
+  afterAll(() => stop?.());
+
+  const startWorker = (options: VideoWorkerOptions) =>
+    env.createWorker({
+      services: { a: serviceAt(a), b: serviceAt(b, 0.3) },
+      ...options,
+      worker: { ...quickWorkflows(), interceptors: { activity: [redirectSubmits] }, ...options.worker },
     });
-    nowMs += JOB_TIME_MS;
-    await withDefault('d', async () => {
-      const retried = await Promise.all(jobs.map((job) => env.videos.retry(job.workflowId)));
-      for (const { workflowId, adopted } of retried) {
-        expect(before.generations().map(({ taskId }) => taskId)).toContain(adopted);
-        const result = await env.videos.handle(workflowId).result();
-        expect(result).toMatchObject({ taskId: adopted, service: 'c' });
-      }
-    });
-    expect([submitsOf(before), after.calls.length]).toEqual([2, 0]);
+  /** A worker for the submits to one service on a queue of their own. */
+  const submitWorker = (service: 'a' | 'b', queue: string, options: VideoWorkerOptions = {}) =>
+    startWorker({ taskQueue: `${queue}-${service}`, ...options });
+
+  const start = (prompt: string, more = {}, options = {}): Promise<VideoJob> =>
+    switching.start({ request: { prompt }, services: SERVICES, ...more }, options);
+  const postsFor = (prompt: string) => [a, b].map((emulator) => postsOf(emulator, prompt).length);
+  const historyAt = (service: string, { workflowId }: VideoJob) =>
+    historyOf(env.temporal.client, childName(workflowId, service));
+
+  test('counts no refused submit under the caps, and that to the next service once, with its price', async () => {
+    const startCapped = (prompt: string) =>
+      start(prompt, { request: { prompt, duration: 5 }, caller: CAPPED });
+    a.next('submit', REFUSED);
+    expect(await (await startCapped('counted')).result()).toMatchObject({ service: 'b' });
+    expect((await ledgerOf(env.temporal.client, QUEUE)).counts).toMatchObject([
+      { scope: 'key', name: CAPPED, used: { videos: 1, USD: 1.5 }, reserved: { videos: 0 } },
+    ]);
+    const failure = await failureOf((await startCapped('one too many')).result());
+    expect(isVideoFailure(failure, 'CapReached')).toBe(true);
+    expect(['counted', 'one too many'].map(postsFor)).toEqual([
+      [1, 1],
+      [0, 0],
+    ]);
   });
 
-  test('a retry repeats a lost submit, once that is decided, at the service that may have its task', async () => {
-    before.next('submit', { kind: 'reset' });
-    const job = await withDefault('c', async () => {
-      const started = await start({ onLostSubmit: 'fail' });
-      expect(await failureOf(started.result())).toMatchObject({ type: 'SubmitUnconfirmed' });
-      return started;
+  /** Runs a worker for submits to a until the first attempt of one has ended. The retry after it comes a second later. */
+  async function leaveAfterAttempt<T>(queue: string, work: () => Promise<T>): Promise<T> {
+    let leave: () => void = () => undefined;
+    const ended = new Promise<void>((resolve) => {
+      leave = resolve;
     });
-    nowMs += JOB_TIME_MS;
-    await withDefault('d', async () => {
-      const { workflowId } = await env.videos.retry(job.workflowId);
-      expect(workflowId).toBe(job.workflowId);
-      await untilProgress(job, ({ phase }) => phase === 'needs-decision');
-      await job.decideSubmit({ decision: 'resubmit' });
-      await job.result();
+    const leaveAtEnd: ActivityInterceptorsFactory = () => ({
+      inbound: { execute: (input, next) => next(input).finally(() => leave()) },
     });
-    expect(before.generations()).toHaveLength(1);
-    expect([submitsOf(before), submitsOf(after)]).toEqual([2, 0]);
+    const leaving = await submitWorker('a', queue, { worker: { interceptors: { activity: [leaveAtEnd] } } });
+    const [result] = await leaving.runUntil(Promise.all([work(), ended]));
+    return result;
+  }
+
+  /** How many submits were begun at both services. */
+  async function submitsBegun(job: VideoJob): Promise<number> {
+    const ofBoth = SERVICES.map(async (service) => {
+      if (!(await switching.find(childName(job.workflowId, service)))) return 0;
+      const history = await historyAt(service, job);
+      return activities(history).filter(({ type }) => type === 'submitVideo').length;
+    });
+    return (await Promise.all(ofBoth)).reduce((sum, count) => sum + count, 0);
+  }
+
+  interface LeftService {
+    /** What it answers to the first submit. */
+    answer: Faults['submit'];
+    /** `fail` if not set: a job that goes to the wrong service would be held for ever. */
+    onLostSubmit?: 'resubmit';
+    /** Longer than a worker may take to come back: a job that stays with its service waits for as long as that takes. */
+    backAfterMs?: number;
+    service: 'a' | 'b';
+    posts: [a: number, b: number];
+  }
+
+  // On a real server alone: Temporal's test server gives a retry no limit for its start.
+  const LEFT: Record<string, LeftService> = {
+    '429: the next one makes the only task': { answer: BUSY, service: 'b', posts: [1, 1] },
+    '500: it may have a task, so it is asked again': {
+      answer: { kind: 'server-error', status: 500 },
+      backAfterMs: 3_000,
+      service: 'a',
+      posts: [2, 0],
+    },
+    'nothing: a lost submit is repeated only where it may be found': {
+      answer: { kind: 'reset' },
+      onLostSubmit: 'resubmit',
+      service: 'a',
+      posts: [2, 0],
+    },
+  };
+
+  test.each(Object.entries(LEFT))(
+    'has no worker left for a service that answered %s',
+    async (prompt, { answer, onLostSubmit = 'fail', backAfterMs = 0, service, posts }) => {
+      const queue = `left-${Object.keys(LEFT).indexOf(prompt)}`;
+      a.next('submit', answer);
+      const job = await leaveAfterAttempt(queue, () =>
+        // A retry without a Retry-After comes after 2 s.
+        start(prompt, { fallbackAfter: '2s', onLostSubmit }, submittingOn(queue)),
+      );
+      const [back, next] = await Promise.all([submitWorker('a', queue), submitWorker('b', queue)]);
+      while ((await submitsBegun(job)) < 2) await pause();
+      await sleep(backAfterMs);
+      const result = await back.runUntil(next.runUntil(job.result()));
+      expect({ service: result.service, posts: postsFor(prompt) }).toEqual({ service, posts });
+    },
+  );
+
+  test('in the items of a batch leaves nothing at the services when the batch is forgotten', async () => {
+    const batch = await switching.startBatch({ requests: [{ prompt: 'gone' }], services: SERVICES });
+    await batch.result();
+    const { removed } = await switching.forget(batch.workflowId);
+    const files = removed.map(({ what }) => what).filter((what) => what !== 'execution');
+    expect(files).toEqual(['video', 'sidecar', 'record', 'results']);
   });
 });
 
 // Last: it leaves the service paused for ten minutes.
 test('while one service answers only 429, jobs of another end as if they were alone', async () => {
-  a.next(
-    'submit',
-    ...Array.from({ length: 100 }, () => ({ kind: 'rate-limited', retryAfter: 600 }) as const),
-  );
-  const stuck = await Promise.all(
-    Array.from({ length: 12 }, () => videos.start({ request, service: 'fal-seedance' })),
-  );
+  const paused = Array.from({ length: 100 }, () => ({ kind: 'rate-limited', retryAfter: 600 }) as const);
+  a.next('submit', ...paused);
+  const startAt = (service: string, count: number) =>
+    Promise.all(Array.from({ length: count }, () => videos.start({ request, service })));
+  const before = [submitsOf(a), submitsOf(b)] as const;
+  const stuck = await startAt('fal-seedance', 12);
   await untilWaiting(env, stuck);
-  while (submitsOf(a) === 0) await untilWaiting(env, stuck);
-  const submitsBefore = submitsOf(b);
-  const quick = await Promise.all(
-    Array.from({ length: 6 }, () => videos.start({ request, service: 'my-own' })),
-  );
+  while (submitsOf(a) === before[0]) await untilWaiting(env, stuck);
+  const quick = await startAt('my-own', 4);
   for (const job of quick) {
     expect(await job.result()).toMatchObject({ service: 'my-own', polls: 1 });
     // One attempt each: none was paused or limited.
@@ -299,13 +406,13 @@ test('while one service answers only 429, jobs of another end as if they were al
       ['routeJob', 'submitVideo', 'pollVideo', 'downloadVideo'].map((type) => ({ type, attempts: 1 })),
     );
   }
-  expect(submitsOf(b) - submitsBefore).toBe(quick.length);
+  expect(submitsOf(b) - before[1]).toBe(quick.length);
   for (const job of stuck) {
     expect(await job.progress()).toMatchObject({ phase: 'submitting', service: 'fal-seedance' });
     const { activityOptions } = (await pendingSubmit(env, job)) ?? {};
     expect(activityOptions?.taskQueue?.name).toBe(`${taskQueue}-submit-fal-seedance`);
   }
   // The others wait in Temporal, not in calls.
-  expect(submitsOf(a)).toBeLessThan(stuck.length);
-  await Promise.all(stuck.map(end));
+  expect(submitsOf(a) - before[0]).toBeLessThan(stuck.length);
+  await Promise.all(stuck.map(terminate));
 });
