@@ -8,10 +8,12 @@ import { run } from '../../src/cli/run';
 import { createVideoClient } from '../../src/client/video-client';
 import type { VideoJob } from '../../src/client/video-job';
 import { localTaskQueue } from '../../src/config/queues';
+import type { BatchProgress } from '../../src/contract/batch';
 import { VideoStates } from '../../src/gateway/video-states';
 import { createFileStorage } from '../../src/storage';
 import { startDevServer } from '../../src/temporal-server';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
+import { runHere } from '../cli/cli-here';
 import { FakeTerminal } from '../cli/fake-terminal';
 import { commandsOf, expectShown, readPage, sectionOf } from '../support/docs-page';
 import { captureLogs } from '../support/logs';
@@ -35,14 +37,10 @@ afterAll(async () => {
 
 const settings = () => ({ TEMPORAL_ADDRESS: env.temporal.address, HOME: folder });
 
-async function videogen(
-  args: string[],
-  more: { isOutTerminal?: boolean; env?: Record<string, string> } = {},
-) {
-  const terminal = new FakeTerminal({ ...settings(), ...more.env }, false, more.isOutTerminal);
-  const code = await run(args, terminal);
-  return { code, out: terminal.stdout, err: terminal.stderr };
-}
+const videogen = (args: string[], more: Record<string, string> = {}) =>
+  runHere(args, { ...settings(), ...more });
+/** On a terminal, where people read tables instead of JSON. */
+const shownBy = (args: string[]) => runHere(args, settings(), true);
 
 /** The objects of standard output, one a line. */
 async function json(args: string[]) {
@@ -104,7 +102,7 @@ test('list, status and the filters show jobs of each kind, without a worker too'
     expect(await names('--failure', 'NoVideo')).toEqual([]);
     expect(await names('--since', '2999-01-01')).toEqual([]);
 
-    const table = await videogen(['list', '--limit', '2'], { isOutTerminal: true });
+    const table = await shownBy(['list', '--limit', '2']);
     expect(table.out.split('\n').slice(0, 3)).toEqual([
       expect.stringMatching(/^NAME +STATE +AGE +PHASE$/),
       expect.stringMatching(/^waiting [0-9a-f]{8} +running +\d+ s +submitting$/),
@@ -136,7 +134,7 @@ test('list, status and the filters show jobs of each kind, without a worker too'
         /^No worker answers, so this is what Temporal knows\. No worker polls task queue nobody/,
       ),
     });
-    const shown = await videogen(['status', held.workflowId], { isOutTerminal: true });
+    const shown = await shownBy(['status', held.workflowId]);
     expect(shown.out).toMatch(
       /^job {7}held [0-9a-f]{8}\nrequest {3}text to video: "A red fox"\nstate {5}needs-decision\n/,
     );
@@ -260,7 +258,7 @@ test('refused content is not sent again before a decision: the commands of its p
     for (const shown of commands) {
       const [program, ...args] = shown.command.split(' ');
       expect(program).toBe('videogen');
-      const printed = await videogen(args, { isOutTerminal: true });
+      const printed = await shownBy(args);
       expectShown(shown, printed.out + printed.err);
     }
     const submits = () => emulator.calls.filter(({ call }) => call === 'submit').length;
@@ -289,7 +287,7 @@ test('items of a batch are jobs of their own, which name the batch', async () =>
     });
     const item = (await json(['status', `${workflowId}-2`])).rows[0];
     expect(item).toMatchObject({ kind: 'job', madeFor: 'batch', parentId: workflowId, phase: 'succeeded' });
-    expect((await videogen(['status', `${workflowId}-1`], { isOutTerminal: true })).out).toMatch(
+    expect((await shownBy(['status', `${workflowId}-1`])).out).toMatch(
       /^(.*\n)*problem {3}The request was refused.*\n(.*\n)*batch {5}foxes /,
     );
     expect((await videogen(['generate', '--id', workflowId])).err).toContain(
@@ -320,7 +318,7 @@ test('a job that somebody has paused in Temporal is open, says who paused it and
     const listed: string[] = [];
     for await (const one of videos.list({ states: ['needs-decision'] })) listed.push(one.workflowId);
     expect(listed).toContain(workflowId);
-    const { out } = await videogen(['status', workflowId], { isOutTerminal: true });
+    const { out } = await shownBy(['status', workflowId]);
     expect(out).toMatch(/^paused {4}since \S+ by ann@desk: no budget/m);
     expect(out).toContain('no worker answers, until it is unpaused');
     expect(out).toContain(`temporal workflow unpause --workflow-id '${workflowId}'`);
@@ -344,13 +342,11 @@ test('doctor finds the workers of a queue, and names a missing worker or namespa
   await inWorld(env, { jobTimeMs: 0 }, async ({ emulator, taskQueue, storageFolder }) => {
     const examine = async (more: Record<string, string> = {}) => {
       const { code, out } = await videogen(['doctor', '--json'], {
-        env: {
-          VIDEOGEN_TASK_QUEUE: taskQueue,
-          VIDEO_API_BASE_URL: emulator.url,
-          VIDEO_API_KEY: emulator.apiKey,
-          VIDEOGEN_STORAGE: join(storageFolder, 'videos'),
-          ...more,
-        },
+        VIDEOGEN_TASK_QUEUE: taskQueue,
+        VIDEO_API_BASE_URL: emulator.url,
+        VIDEO_API_KEY: emulator.apiKey,
+        VIDEOGEN_STORAGE: join(storageFolder, 'videos'),
+        ...more,
       });
       const { ok, checks }: { ok: boolean; checks: CheckReport[] } = JSON.parse(out);
       return { code, ok, checks: Object.fromEntries(checks.map(({ name, ...check }) => [name, check])) };
@@ -387,6 +383,30 @@ test('doctor finds the workers of a queue, and names a missing worker or namespa
   });
 });
 
+test('for await follows a batch or a job until it has ended, or was terminated', async () => {
+  await inWorld(env, { jobTimeMs: 1_000 }, async ({ videos }) => {
+    const requests = [1, 2, 3].map((number) => ({ prompt: `Fox ${number}` }));
+    const batch = await videos.startBatch({ requests, window: 2, polling });
+    const all: BatchProgress[] = [];
+    for await (const progress of batch.follow({ everyMs: 100 })) all.push(progress);
+    expect(all.at(-1)).toMatchObject({ items: 3, succeeded: 3, running: [] });
+    expect(Math.max(...all.map(({ running }) => running.length))).toBe(2);
+
+    const job = await videos.start({ request, polling });
+    const phases = new Set<string>();
+    for await (const { phase } of job.follow({ everyMs: 100 })) phases.add(phase);
+    expect([...phases]).toEqual(expect.arrayContaining(['waiting', 'succeeded']));
+
+    const endless = await videos.start({ request, polling: { min: '1h' } });
+    for await (const { phase } of endless.follow({ everyMs: 20 })) if (phase === 'waiting') break;
+    const followed = (async () => {
+      for await (const _ of endless.follow({ everyMs: 20 })) await pause();
+    })();
+    await terminate(endless);
+    await followed;
+  });
+});
+
 test('on this machine, looking at jobs starts their server but no worker, so nothing is submitted', async () => {
   const executable = process.env.VIDEOGEN_TEMPORAL_CLI ?? '';
   const data = join(folder, 'data');
@@ -405,15 +425,11 @@ test('on this machine, looking at jobs starts their server but no worker, so not
   await connection.close();
   await server.stop();
 
-  const videogenHere = async (...args: string[]) => {
-    const terminal = new FakeTerminal(local);
-    return { code: await run(args, terminal), out: terminal.stdout, err: terminal.stderr };
-  };
-  expect((await videogenHere('list')).out).toMatch(/^\{"workflowId":"fox".+"phase":"submitting".+\}\n$/);
+  const status = await runHere(['status', 'fox'], local);
   const dev = `VIDEOGEN_DATA=${data} videogen dev`;
-  const status = await videogenHere('status', 'fox');
-  expect(JSON.parse(status.out).note).toBe(
-    `No worker answers, so this is what Temporal knows. No worker for fox runs on this machine. To continue it, run: videogen watch fox, or: ${dev}`,
-  );
+  expect(JSON.parse(status.out)).toMatchObject({
+    phase: 'submitting',
+    note: `No worker answers, so this is what Temporal knows. No worker for fox runs on this machine. To continue it, run: videogen watch fox, or: ${dev}`,
+  });
   rmSync(data, { recursive: true });
 });
