@@ -15,9 +15,9 @@ import type { Emulator } from '../../src/testing';
 import { startEmulator } from '../../src/testing/emulator';
 import { OWN_WORKFLOWS } from '../../src/worker/own-workflows';
 import { createVideoWorker, type VideoWorker, type VideoWorkerOptions } from '../../src/worker/video-worker';
-import { startHere } from '../cli/cli-here';
+import { runHere, startHere } from '../cli/cli-here';
 import { captureLogs } from '../support/logs';
-import { testAtNight } from '../support/nightly';
+import { atLength, testAtNight } from '../support/nightly';
 import { reset } from '../support/reset';
 import { searchDatabase } from '../support/search-database';
 import { startWebhookReceiver, WEBHOOK_SECRET, type WebhookReceiver } from '../support/webhook-receiver';
@@ -56,7 +56,7 @@ class Place {
     return new Place(folder, server, emulator, await startWebhookReceiver());
   }
 
-  env(keys?: string) {
+  env(keys?: string): Record<string, string> {
     return {
       TEMPORAL_ADDRESS: this.server.address,
       VIDEO_API_BASE_URL: this.emulator.url,
@@ -66,7 +66,7 @@ class Place {
       VIDEOGEN_SEARCH_ATTRIBUTES: 'true',
       VIDEOGEN_WEBHOOK_SECRET: WEBHOOK_SECRET,
       VIDEOGEN_WEBHOOK_ALLOW: '127.0.0.1',
-      VIDEOGEN_ENCRYPTION_KEYS: keys,
+      ...(keys && { VIDEOGEN_ENCRYPTION_KEYS: keys }),
     };
   }
 
@@ -195,8 +195,8 @@ async function playOthers(at: Place, client: Client, videos: VideoClient): Promi
 
 test('of jobs that end in every way, nothing that is marked is in the database of the server', async () => {
   const { client, videos } = await place.client(KEY_A);
-  // It bundles its workflows itself, as workers do that bring none.
-  await place.startWorker(KEY_A, { worker: { workflowBundle: undefined } });
+  // At night it bundles its workflows itself, as workers do that bring none.
+  await place.startWorker(KEY_A, { worker: atLength({}, { workflowBundle: undefined }) });
   const taskIds = await playJobs(place, client, videos);
   const words = [...MARKS, ...taskIds, place.taskQueue];
   // Names of task queues are for Temporal.
@@ -238,7 +238,11 @@ describe('a worker without the key of a job', () => {
     const { client, videos } = await place.client(KEY_A);
     await place.startWorker(KEY_B);
     const prompt = 'for the right worker';
-    const job = await videos.start({ request: { prompt }, polling }, { workflowId: 'wrong-worker' });
+    const temporal = { workflowTaskTimeout: '2s' } as const;
+    const job = await videos.start(
+      { request: { prompt }, polling },
+      { workflowId: 'wrong-worker', temporal },
+    );
     while ((await lastTaskFailure(client, 'wrong-worker')) !== UNKNOWN) await pause();
     // A decision that no worker can read would keep the job from going on.
     for (const [keys, sentence] of [
@@ -274,12 +278,7 @@ describe('a worker without the key of a job', () => {
   });
 });
 
-const videogen = async (keys: string | undefined, ...args: string[]) => {
-  const env = Object.entries(place.env(keys)).flatMap(([name, value]) => (value ? [[name, value]] : []));
-  const command = startHere(args, Object.fromEntries(env));
-  const code = await command.ended;
-  return { code, out: command.out(), err: command.err() };
-};
+const videogen = (keys: string | undefined, ...args: string[]) => runHere(args, place.env(keys));
 const NO_KEYS = 'A payload is encrypted with the key 2026-11, and this process has no keys';
 
 test('the commands about jobs decrypt with the keys, and say which is missing without them', async () => {
@@ -334,26 +333,25 @@ test('after the rotation that the page shows, videos under a cap are still made'
 test('status, generate and doctor name the key that the worker of a job lacks', async () => {
   const { client, videos } = await place.client(KEY_B);
   await place.startWorker(KEY_A);
-  await videos.start({ request, polling }, { workflowId: 'unread' });
+  const temporal = { workflowTaskTimeout: '2s' } as const;
+  await videos.start({ request, polling }, { workflowId: 'unread', temporal });
   const said =
     /A worker cannot read unread\. A payload is encrypted with the key 2027-05, which is not among the keys of this process/;
-  const env = Object.fromEntries(Object.entries(place.env(KEY_B)).map(([name, value]) => [name, `${value}`]));
-  const until = async (args: string[]) => {
+  const until = async (...args: string[]) => {
     for (;;) {
-      const command = startHere(args, env);
-      await command.ended;
-      if (said.test(command.out())) return command.out();
+      const { out } = await videogen(KEY_B, ...args);
+      if (said.test(out)) return out;
     }
   };
-  await until(['status', 'unread', '--json']);
-  expect(await until(['doctor'])).toMatch(/^failed +encryption +A worker cannot read unread/m);
-  const followed = startHere(['generate', '--id', 'unread'], env);
+  await until('status', 'unread', '--json');
+  expect(await until('doctor')).toMatch(/^failed +encryption +A worker cannot read unread/m);
+  const followed = startHere(['generate', '--id', 'unread'], place.env(KEY_B));
   while (!said.test(followed.err())) await pause();
   followed.kill('SIGINT');
   expect(await followed.ended).toBe(130);
   // Without the key here, doctor says which one was used.
-  const elsewhere = startHere(['doctor'], { ...env, VIDEOGEN_ENCRYPTION_KEYS: KEY_A });
-  expect(await elsewhere.ended).toBe(2);
-  expect(elsewhere.out()).toContain('unread is encrypted with the key 2027-05, which is not set here');
+  const { code, out } = await videogen(KEY_A, 'doctor');
+  expect(code).toBe(2);
+  expect(out).toContain('unread is encrypted with the key 2027-05, which is not set here');
   await client.workflow.getHandle('unread').terminate();
 });

@@ -1,17 +1,25 @@
 import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Context as ActivityContext } from '@temporalio/activity';
 import type { Priority } from '@temporalio/common';
-import { Worker } from '@temporalio/worker';
+import { temporal } from '@temporalio/proto';
 import { createVideoClient } from '../../src/client/video-client';
 import type { VideoJob } from '../../src/client/video-job';
+import { DEFAULT_TASK_QUEUE, submitQueueOf } from '../../src/contract/names';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
-import type { WorkerRole } from '../../src/worker/video-worker';
-import { historyOf, timers } from '../support/history';
+import type { VideoWorkerOptions, WorkerRole } from '../../src/worker/video-worker';
+import { commandsOf, expectShown, readPage, type ShownCommand, sectionOf } from '../support/docs-page';
+import { historyOf } from '../support/history';
+import { ledgerOf } from '../support/ledger-of';
 import { captureLogs } from '../support/logs';
+import { atLength, describeAtNight } from '../support/nightly';
 import { submittingOn } from '../support/redirect-submits';
 import { withConstants } from '../support/short-histories';
 import { ONE_PARTITION, startSubmitting, untilQueued } from '../support/submit-backlog';
-import { inWorld, keepRunning, pause, quickWorkflows, untilProgress } from '../support/world';
+import { type Printed, runInShell } from '../support/temporal-command';
+import { inWorld, pause, quickWorkflows, untilProgress } from '../support/world';
+
+jest.setTimeout(atLength(60_000, 300_000));
 
 let env: VideoTestEnvironment;
 beforeAll(async () => {
@@ -26,38 +34,23 @@ beforeAll(async () => {
 });
 afterAll(() => env.teardown());
 
-const DOWNLOAD_QUEUE = 'downloads-by-priority';
 const polling = { min: '1s', max: '1s' } as const;
 const request = { prompt: 'A red fox' };
+const clientOf = (taskQueue: string) => createVideoClient({ client: env.temporal.client, taskQueue });
 
-describe('the priority of a caller', () => {
+test('the priority of the caller of a batch applies to each activity that waits in a queue, on all its queues', async () => {
   const recorded: { type: string; priority: Priority | undefined }[] = [];
   /** The history has the priority only for the start of the workflow. */
   const record = ({ info }: ActivityContext) => {
     // Local activities wait in no queue: they are part of a workflow task, which has the priority.
-    if (info.isLocal) return {};
-    recorded.push({ type: info.activityType, priority: info.priority });
+    if (!info.isLocal) recorded.push({ type: info.activityType, priority: info.priority });
     return {};
   };
-  let stop: () => Promise<void>;
-  beforeAll(async () => {
-    const worker = await env.createWorker({
-      downloadQueue: DOWNLOAD_QUEUE,
-      worker: { ...quickWorkflows(), interceptors: { activity: [record] } },
-    });
-    stop = keepRunning(worker);
+  const worker = await env.createWorker({
+    downloadQueue: 'downloads-by-priority',
+    worker: { ...quickWorkflows(), interceptors: { activity: [record] } },
   });
-  beforeEach(() => void recorded.splice(0));
-  afterAll(() => stop());
-
-  test('applies to every activity of the job that waits in a queue, on all its queues', async () => {
-    const priority = { priorityKey: 2, fairnessKey: 'acme', fairnessWeight: 2.5 };
-    const { job } = await env.videos.submit({ request, polling }, { temporal: { priority } });
-    await job.result();
-    expect(recorded).toEqual(['submitVideo', 'downloadVideo'].map((type) => ({ type, priority })));
-  });
-
-  test('of a batch applies to each of its activities', async () => {
+  await worker.runUntil(async () => {
     const priority = { priorityKey: 4, fairnessKey: 'acme', fairnessWeight: 0.5 };
     const requests = [{ prompt: 'A red fox' }, { prompt: 'A grey fox' }];
     const batch = await env.videos.startBatch({ requests, polling }, { temporal: { priority } });
@@ -66,42 +59,6 @@ describe('the priority of a caller', () => {
     expect(types).toEqual(new Set(['openBatch', 'submitVideo', 'downloadVideo', 'recordResults']));
     expect(recorded).toEqual(recorded.map(({ type }) => ({ type, priority })));
   });
-});
-
-test('a worker with our workflows alone breaks no job: pollVideo waits for a worker that has it', async () => {
-  const taskQueue = `split-${randomUUID()}`;
-  const videos = await createVideoClient({ client: env.temporal.client, taskQueue });
-  // Without a cache, the next worker need not wait for the one that has ended.
-  const options = { ...quickWorkflows(), maxCachedWorkflows: 0 };
-  const createWhole = () => env.createWorker({ taskQueue, worker: options });
-  const eventsOf = async ({ workflowId }: VideoJob) => {
-    const history = await historyOf(env.temporal.client, workflowId);
-    return { events: history.events ?? [], waits: timers(history).length };
-  };
-  const job = await (await createWhole()).runUntil(async () => {
-    // It polls only when it is asked to. The SDK reports that a workflow task fails only once; after that the task times out.
-    const started = await videos.start(
-      { request, polling: { min: '1h', max: '1h' }, deadline: '10h' },
-      { temporal: { workflowTaskTimeout: '2s' } },
-    );
-    while ((await eventsOf(started)).waits === 0) await pause();
-    return started;
-  });
-  const withoutActivities = await Worker.create({
-    connection: env.temporal.nativeConnection,
-    taskQueue,
-    ...options,
-  });
-  await withoutActivities.runUntil(async () => {
-    await job.pollNow();
-    const messages = async () =>
-      (await eventsOf(job)).events.flatMap(
-        (event) => event.workflowTaskFailedEventAttributes?.failure?.message ?? [],
-      );
-    while ((await messages()).length === 0) await pause();
-    expect((await messages())[0]).toContain("'pollVideo' not registered on worker");
-  });
-  expect(await (await createWhole()).runUntil(job.result())).toMatchObject({ polls: 1 });
 });
 
 test('submits wait in Temporal’s queue, ordered by the caller’s priority', async () => {
@@ -154,7 +111,7 @@ test('a submit and a download wait for a worker of their own queue, and the job 
     createWorker('submits'),
     createWorker('downloads'),
   ]);
-  const videos = await createVideoClient({ client: env.temporal.client, taskQueue });
+  const videos = await clientOf(taskQueue);
   await jobs.runUntil(async () => {
     const job = await videos.start({ request, polling });
     const handle = env.temporal.client.workflow.getHandle(job.workflowId);
@@ -171,5 +128,224 @@ test('a submit and a download wait for a worker of their own queue, and the job 
     expect(await job.progress()).not.toHaveProperty('unservedQueue');
     expect(await details()).not.toContain('No worker serves');
     expect(await workersOf(job)).toEqual({ submitVideo: 'submits', downloadVideo: 'downloads' });
+  });
+});
+
+describeAtNight('a worker deployment', () => {
+  const page = readPage('deployment.md');
+  const ROUTED = temporal.api.enums.v1.RoutingConfigUpdateState.ROUTING_CONFIG_UPDATE_STATE_COMPLETED;
+
+  let versioned: VideoTestEnvironment;
+  beforeAll(async () => {
+    // Seconds instead of minutes, and a short limit for histories.
+    const dynamicConfig = {
+      'matching.wv.VersionDrainageStatusVisibilityGracePeriod': '"1s"',
+      'matching.wv.VersionDrainageStatusRefreshInterval': '"1s"',
+      'matching.PollerHistoryTTL': '"1s"',
+      'limit.historyCount.suggestContinueAsNew': '40',
+    };
+    const emulator = { jobTimeMs: 0, videoBytes: 64 * 1024 };
+    versioned = await createVideoTestEnvironment({ server: 'dev', dynamicConfig, emulator });
+  });
+  afterAll(() => versioned.teardown());
+
+  const shell = (command: string) => runInShell(versioned.temporal.address, command);
+
+  /** Repeats a command of the page until its output matches: the server learns of workers and jobs with a delay. */
+  async function runShown(shown: ShownCommand | undefined, replaced: Record<string, string> = {}) {
+    if (!shown) throw new Error('The page does not show the command.');
+    const words = Object.entries(replaced);
+    const command = words.reduce((text, [word, by]) => text.replace(word, by), shown.command);
+    return until(
+      () => shell(command),
+      (printed) => {
+        expect(printed.code).toBe(0);
+        expectShown(shown, printed.text);
+      },
+    );
+  }
+
+  /** Each command is another process. */
+  const REPEAT_AFTER_MS = 300;
+
+  async function until(run: () => Promise<Printed>, holds: (printed: Printed) => void): Promise<Printed> {
+    const endMs = performance.now() + 30_000;
+    for (;;) {
+      const printed = await run();
+      try {
+        holds(printed);
+        return printed;
+      } catch (error) {
+        if (performance.now() > endMs) throw error;
+        await sleep(REPEAT_AFTER_MS);
+      }
+    }
+  }
+
+  const running = new Set<() => Promise<void>>();
+  afterEach(async () => {
+    for (const stop of running) await stop();
+  });
+
+  async function startWorker(options: VideoWorkerOptions): Promise<() => Promise<void>> {
+    const worker = await versioned.createWorker({
+      ...options,
+      worker: { ...options.worker, ...quickWorkflows() },
+    });
+    const ended = worker.run();
+    const stop = async () => {
+      running.delete(stop);
+      worker.shutdown();
+      await ended;
+    };
+    running.add(stop);
+    return stop;
+  }
+
+  /** Waits until the server knows that workers of a version poll for jobs and submits. */
+  async function untilPolling(taskQueue: string, version: { deploymentName: string; buildId: string }) {
+    const { deploymentName, buildId } = version;
+    await until(
+      () =>
+        shell(
+          `temporal worker deployment describe-version --deployment-name ${deploymentName} --build-id ${buildId}`,
+        ),
+      ({ text }) => {
+        for (const queue of [`${taskQueue}\\s+workflow`, `${submitQueueOf(taskQueue)}\\s+activity`]) {
+          expect(text).toMatch(new RegExp(`^\\s+${queue}`, 'm'));
+        }
+      },
+    );
+  }
+
+  /** Waits until all task queues know the current version; the command returns before they do. */
+  async function untilRouted(deploymentName: string, buildId: string) {
+    const { connection, options } = versioned.temporal.client;
+    const described = { namespace: options.namespace, deploymentName };
+    for (;;) {
+      const { workerDeploymentInfo } = await connection.workflowService.describeWorkerDeployment(described);
+      const { routingConfig, routingConfigUpdateState } = workerDeploymentInfo ?? {};
+      const isCurrent = routingConfig?.currentDeploymentVersion?.buildId === buildId;
+      if (isCurrent && routingConfigUpdateState === ROUTED) return;
+      await pause();
+    }
+  }
+
+  const ofBuild = (buildId: string): VideoWorkerOptions => ({
+    env: { TEMPORAL_DEPLOYMENT_NAME: 'videos', TEMPORAL_WORKER_BUILD_ID: buildId },
+  });
+
+  /** A job that polls only on request. */
+  const startJob = () => versioned.videos.start({ request, polling: { min: '1h' }, deadline: '2h' });
+
+  async function finish(job: VideoJob): Promise<void> {
+    await untilProgress(job, ({ phase }) => phase === 'waiting');
+    await job.pollNow();
+    await job.result();
+  }
+
+  /** The builds that ran workflow tasks or activities of a run. */
+  async function buildsOf({ workflowId }: VideoJob, runId?: string): Promise<string[]> {
+    const { events } = await historyOf(versioned.temporal.client, workflowId, runId);
+    const builds = (events ?? []).flatMap((event) => [
+      event.workflowTaskCompletedEventAttributes?.deploymentVersion?.buildId ?? [],
+      event.activityTaskStartedEventAttributes?.workerVersion?.buildId ?? [],
+    ]);
+    return [...new Set(builds.flat())];
+  }
+
+  const runIdOf = async ({ workflowId }: VideoJob) =>
+    (await versioned.temporal.client.workflow.getHandle(workflowId).describe()).runId;
+
+  /** Lets the job poll until its history is long and it continues as new. */
+  async function untilContinued(job: VideoJob): Promise<void> {
+    const first = await runIdOf(job);
+    while ((await runIdOf(job)) === first) {
+      const { polls } = await job.progress();
+      versioned.emulator.next('status', { kind: 'unknown-state', word: 'brewing' });
+      await job.pollNow();
+      await untilProgress(job, (progress) => progress.polls > polls);
+    }
+  }
+
+  test('ends a job on the version it started on, and starts new ones on the current one', async () => {
+    const [makeFirstCurrent] = commandsOf(sectionOf(page, 'With a worker deployment'));
+    const steps = commandsOf(sectionOf(page, 'Roll out a version'));
+    const [queuesOfNew, oldIsCurrent, ramp, listNew, makeCurrent, countOld, drains, drained, remove, move] =
+      steps;
+    expect(steps).toHaveLength(10);
+
+    const stopUnversioned = await startWorker({ env: {} });
+    const before = await startJob();
+    await before.taskId();
+    const stopOld = await startWorker(ofBuild('1.4.2'));
+    await untilPolling(DEFAULT_TASK_QUEUE, { deploymentName: 'videos', buildId: '1.4.2' });
+    await runShown(makeFirstCurrent);
+    await untilRouted('videos', '1.4.2');
+    await finish(before);
+    expect(await buildsOf(before)).toContain('1.4.2');
+    await stopUnversioned();
+
+    const old = await startJob();
+    const moved = await startJob();
+    for (const job of [old, moved]) await job.taskId();
+    const firstRun = await runIdOf(old);
+
+    await startWorker(ofBuild('1.5.0'));
+    await untilPolling(DEFAULT_TASK_QUEUE, { deploymentName: 'videos', buildId: '1.5.0' });
+    for (const shown of [queuesOfNew, oldIsCurrent, ramp, listNew, makeCurrent]) await runShown(shown);
+    await untilRouted('videos', '1.5.0');
+
+    const fresh = await startJob();
+    await finish(fresh);
+    await runShown(move, { NAME: moved.workflowId });
+    await finish(moved);
+    await runShown(countOld);
+    // While the job does nothing: it is not counted between two of its runs, and a drained version stays drained.
+    await runShown(drains);
+    await untilContinued(old);
+    await finish(old);
+
+    expect(await buildsOf(fresh)).toEqual(['1.5.0']);
+    expect(await buildsOf(moved)).toEqual(['1.4.2', '1.5.0']);
+    expect(await buildsOf(old, firstRun)).toEqual(['1.4.2']);
+    expect(await buildsOf(old)).toEqual(['1.4.2']);
+    expect(versioned.emulator.generations()).toHaveLength(4);
+
+    await runShown(drained);
+    await stopOld();
+    await runShown(remove);
+    for (const shown of commandsOf(sectionOf(page, 'New versions'))) await runShown(shown);
+  });
+
+  test('keeps counting under caps when the workers of the version that began to are gone', async () => {
+    const [taskQueue, deploymentName] = [`parts-${randomUUID()}`, `parts-${randomUUID()}`];
+    const videos = await createVideoClient({ client: versioned.temporal.client, taskQueue });
+    let stopLast: (() => Promise<void>) | undefined;
+    for (const buildId of ['1', '2']) {
+      const version = { deploymentName, buildId };
+      const workerDeploymentOptions = {
+        useWorkerVersioning: true,
+        version,
+        defaultVersioningBehavior: 'PINNED',
+      } as const;
+      const stop = await startWorker({
+        taskQueue,
+        caps: { day: { videos: 10 } },
+        worker: { workerDeploymentOptions },
+      });
+      await untilPolling(taskQueue, version);
+      const makeCurrent = `set-current-version --deployment-name ${deploymentName} --build-id ${buildId} --yes`;
+      await until(
+        () => shell(`temporal worker deployment ${makeCurrent}`),
+        ({ code }) => expect(code).toBe(0),
+      );
+      await untilRouted(deploymentName, buildId);
+      await stopLast?.();
+      stopLast = stop;
+      await finish(await videos.start({ request, polling: { min: '1h' } }));
+    }
+    const { counts } = await ledgerOf(versioned.temporal.client, taskQueue);
+    expect(counts).toMatchObject([{ used: { videos: 2 } }]);
   });
 });

@@ -2,11 +2,10 @@ import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { defineSearchAttributeKey } from '@temporalio/common';
-import { run } from '../../src/cli/run';
 import { createVideoClient, type VideoClient } from '../../src/client/video-client';
 import { ConfigError } from '../../src/config/service-config';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
-import { FakeTerminal } from '../cli/fake-terminal';
+import { runHere } from '../cli/cli-here';
 import { historyOf } from '../support/history';
 import { captureLogs } from '../support/logs';
 import { failureOf, inWorld, pause, untilProgress, type World } from '../support/world';
@@ -28,12 +27,6 @@ afterAll(() => env.teardown());
 
 const searchable = ({ taskQueue }: Pick<World, 'taskQueue'>): Promise<VideoClient> =>
   createVideoClient({ client: env.temporal.client, taskQueue, env: { VIDEOGEN_SEARCH_ATTRIBUTES: 'true' } });
-
-async function videogen(...args: string[]) {
-  const terminal = new FakeTerminal({ TEMPORAL_ADDRESS: env.temporal.address });
-  const code = await run(args, terminal);
-  return { code, out: terminal.stdout, err: terminal.stderr };
-}
 
 /** Temporal's lists are updated with a delay. */
 async function untilListed(query: string): Promise<string[]> {
@@ -83,15 +76,10 @@ describe('in a namespace without our search attributes', () => {
   });
 
   test('doctor reports what is missing and how to register it, to a client that uses them', async () => {
-    const terminal = new FakeTerminal({
-      TEMPORAL_ADDRESS: env.temporal.address,
-      VIDEOGEN_SEARCH_ATTRIBUTES: 'true',
-    });
-    await run(['doctor'], terminal);
-    expect(terminal.stdout).toMatch(
-      /namespace.+ has no search attributes VideoTaskId, VideoPhase, VideoOutcome/,
-    );
-    expect(terminal.stdout).toContain(
+    const settings = { TEMPORAL_ADDRESS: env.temporal.address, VIDEOGEN_SEARCH_ATTRIBUTES: 'true' };
+    const { out } = await runHere(['doctor'], settings);
+    expect(out).toMatch(/namespace.+ has no search attributes VideoTaskId, VideoPhase, VideoOutcome/);
+    expect(out).toContain(
       'Register them with: videogen doctor --register; or unset VIDEOGEN_SEARCH_ATTRIBUTES.',
     );
   });
@@ -100,40 +88,28 @@ describe('in a namespace without our search attributes', () => {
 describe('with our search attributes registered', () => {
   beforeAll(async () => {
     const attributes = ['VideoTaskId', 'VideoPhase', 'VideoOutcome'];
-    const { code, out } = await videogen('doctor', '--register', '--json');
+    const settings = { TEMPORAL_ADDRESS: env.temporal.address };
+    const { code, out } = await runHere(['doctor', '--register', '--json'], settings);
     expect([code, JSON.parse(out)]).toEqual([0, { namespace: 'default', attributes }]);
   });
 
   test('a job is found by its task, its phase and its outcome, for three upserts', async () => {
-    await inWorld(env, { jobTimeMs: 60_000 }, async (world) => {
-      const videos = await searchable(world);
-      const { job, taskId } = await videos.submit({ request, polling: EVERY_SECOND });
-      expect(await untilListed(`VideoTaskId = '${taskId}'`)).toEqual([job.workflowId]);
-      expect(await untilListed(`VideoPhase = 'waiting' AND ExecutionStatus = 'Running'`)).toEqual([
+    await inWorld(env, { jobTimeMs: 0 }, async ({ emulator, videos: withoutAttributes, taskQueue }) => {
+      const videos = await searchable({ taskQueue });
+      const job = await videos.start({ request, polling: EVERY_SECOND });
+      const { taskId } = await job.result();
+      expect(await untilListed(`VideoTaskId = '${taskId}' AND VideoOutcome = 'succeeded'`)).toEqual([
         job.workflowId,
       ]);
-      await job.cancel();
-      await failureOf(job.result());
-      expect(await untilListed(`VideoOutcome = 'Cancelled'`)).toEqual([job.workflowId]);
-      expect(await attributesOf(job.workflowId)).toEqual({
-        VideoTaskId: taskId,
-        VideoPhase: 'cancelled',
-        VideoOutcome: 'Cancelled',
-      });
-      expect(await upsertsOf(job.workflowId)).toBe(2);
-    });
-    await inWorld(env, { jobTimeMs: 0 }, async (world) => {
-      const videos = await searchable(world);
-      const job = await videos.start({ request, polling: EVERY_SECOND });
-      await job.result();
-      expect(await untilListed(`VideoOutcome = 'succeeded'`)).toEqual([job.workflowId]);
       expect(await upsertsOf(job.workflowId)).toBe(3);
-      world.emulator.next('submit', { kind: 'failed-task', code: 'foxes', message: 'No foxes.' });
+
+      emulator.next('submit', { kind: 'failed-task', code: 'foxes', message: 'No foxes.' });
       const failed = await videos.start({ request, polling: EVERY_SECOND });
       await failureOf(failed.result());
       expect(await untilListed(`VideoOutcome = 'GenerationFailed'`)).toEqual([failed.workflowId]);
       expect(await attributesOf(failed.workflowId)).toMatchObject({ VideoPhase: 'failed' });
-      const plain = await world.videos.start({ request, polling: EVERY_SECOND });
+
+      const plain = await withoutAttributes.start({ request, polling: EVERY_SECOND });
       await plain.result();
       expect(await attributesOf(plain.workflowId)).toEqual({});
       expect(await upsertsOf(plain.workflowId)).toBe(0);
