@@ -6,7 +6,7 @@
  */
 const { fork, spawn } = require('node:child_process');
 const { once } = require('node:events');
-const { appendFileSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } = require('node:fs');
+const { appendFileSync, mkdtempSync, readdirSync, readFileSync, rmSync } = require('node:fs');
 const { tmpdir } = require('node:os');
 const { join } = require('node:path');
 const { setTimeout: sleep } = require('node:timers/promises');
@@ -20,17 +20,14 @@ const { ATTACKS } = require('./attacks.cjs');
 
 const COMMAND = join(__dirname, '../../dist/src/cli/main.js');
 
-const {
-  short: isShort,
-  minutes,
-  only,
-} = parseArgs({
+const { values } = parseArgs({
   options: {
     short: { type: 'boolean', default: false },
     minutes: { type: 'string' },
     only: { type: 'string', default: '' },
   },
-}).values;
+});
+const { short: isShort, minutes, only } = values;
 const chosen = Object.entries(ATTACKS).filter(([name]) => name.includes(only));
 const ATTACK_MS = isShort ? 2_000 : 8_000;
 /** Answers that nobody reads are ended within 30 s. */
@@ -45,7 +42,8 @@ const SLOWEST_MS = isShort ? Number.POSITIVE_INFINITY : 500;
 const VIDEO_BYTES = 8 * 1024 * 1024;
 const OTHER_KEYS = 14_000;
 const SAMPLE_EVERY_MS = 50;
-const WARM_UP_MS = 5_000;
+/** Until the honest callers have opened their connections, and Node has compiled what they call. */
+const WARM_UP_MS = isShort ? 2_000 : 5_000;
 
 async function main() {
   Runtime.install({ logger: new DefaultLogger('ERROR') });
@@ -54,24 +52,15 @@ async function main() {
     server: 'dev',
     emulator: { jobTimeMs: 0, videoBytes: VIDEO_BYTES },
   });
-  const children = [];
+  const callers = fork(join(__dirname, 'honest-callers.cjs'));
   let gateway;
-  const start = async (file, settings) => {
-    const child = fork(join(__dirname, file));
-    children.push(child);
-    child.send(settings);
-    return child;
-  };
   try {
     const keys = Object.fromEntries(['honest', 'attacker', 'limited'].map((name) => [name, makeKey(name)]));
     const keyFile = join(folder, 'keys');
     for (const [name, { line }] of Object.entries(keys))
       appendFileSync(keyFile, `${line}${name === 'limited' ? ' requests-per-second=1' : ''}\n`);
-    const others = Array.from(
-      { length: OTHER_KEYS },
-      (_, index) => `other${index} ${index.toString(16).padStart(64, '0')}\n`,
-    );
-    writeFileSync(keyFile, others.join(''), { flag: 'a' });
+    const otherKey = (_, index) => `other${index} ${index.toString(16).padStart(64, '0')}\n`;
+    appendFileSync(keyFile, Array.from({ length: OTHER_KEYS }, otherKey).join(''));
     const monitorPort = await freePort();
     const port = await freePort();
     const url = `http://127.0.0.1:${port}`;
@@ -91,19 +80,9 @@ async function main() {
     endWithParent(gateway);
     await untilServed(url);
     const videos = await makeVideos(env, url, keys);
-    const callers = await start('honest-callers.cjs', {
-      url,
-      key: keys.honest.key,
-      callers: isShort ? 5 : 20,
-      ...videos.honest,
-    });
+    callers.send({ url, key: keys.honest.key, callers: isShort ? 5 : 20, ...videos.honest });
     const watch = watcherOf({ gateway, callers, monitorPort });
-    const target = {
-      port: Number(new URL(url).port),
-      key: keys.attacker.key,
-      limitedKey: keys.limited.key,
-      ...videos.attacker,
-    };
+    const target = { port, key: keys.attacker.key, limitedKey: keys.limited.key, ...videos.attacker };
     await sleep(WARM_UP_MS);
     const before = await watch.left();
     process.stdout.write(`At rest: ${Math.round(watch.megabytes())} MB.\n`);
@@ -111,7 +90,7 @@ async function main() {
       minutes === undefined ? await oneByOne(target, watch, before) : await mixed(target, watch, before);
     if (!isFine) process.exitCode = 1;
   } finally {
-    for (const child of children) if (child.connected) child.disconnect();
+    callers.disconnect();
     gateway?.kill('SIGKILL');
     await env.teardown();
     rmSync(folder, { recursive: true });
@@ -119,15 +98,12 @@ async function main() {
 }
 
 async function untilServed(url) {
-  const isServed = () =>
-    fetch(url).then(
-      () => true,
-      () => false,
-    );
-  for (let tries = 0; !(await isServed()); tries++) {
-    if (tries === 100) throw new Error('The gateway does not answer within 20 s.');
+  for (let triesLeft = 100; triesLeft > 0; triesLeft--) {
+    const answer = await fetch(url).catch(() => undefined);
+    if (answer) return;
     await sleep(200);
   }
+  throw new Error('The gateway does not answer within 20 s.');
 }
 
 /** For each key a video that has ended, and one that no worker takes. */
@@ -170,37 +146,36 @@ function watcherOf({ gateway, callers, monitorPort }) {
   };
 }
 
-/** Runs work, and returns the highest memory of the gateway meanwhile. */
-async function peakOf(watch, work) {
+/** Attacks, and reports the highest memory of the gateway meanwhile and how the honest callers fared. */
+async function attackAndReport(name, mostMb, { watch, before, attack }) {
+  await watch.times();
   let peakMb = 0;
   const sampling = setInterval(() => {
     peakMb = Math.max(peakMb, watch.megabytes());
   }, SAMPLE_EVERY_MS);
-  await work();
+  await attack();
   clearInterval(sampling);
-  return peakMb;
+  return report(name, { peakMb, mostMb, watch, before });
 }
 
 async function oneByOne(target, watch, before) {
   let isFine = true;
   for (const [name, attack] of chosen) {
-    await watch.times();
     const mostMb = name.includes('without a key') ? MOST_MB : MOST_MB_WITH_A_KEY;
-    const peakMb = await peakOf(watch, () => attack({ ...target, ms: ATTACK_MS }));
-    isFine = (await report(name, { peakMb, mostMb, watch, before })) && isFine;
+    const once = () => attack({ ...target, ms: ATTACK_MS });
+    isFine = (await attackAndReport(name, mostMb, { watch, before, attack: once })) && isFine;
   }
   return isFine;
 }
 
 /** All attacks at once, each again and again. */
-async function mixed(target, watch, before) {
-  await watch.times();
+function mixed(target, watch, before) {
   const endsAtMs = performance.now() + Number(minutes) * 60_000;
   const again = async (attack) => {
     while (performance.now() < endsAtMs) await attack({ ...target, ms: ATTACK_MS });
   };
-  const peakMb = await peakOf(watch, () => Promise.all(chosen.map(([, attack]) => again(attack))));
-  return report(`all attacks for ${minutes} min`, { peakMb, mostMb: MOST_MB_OF_ALL, watch, before });
+  const attack = () => Promise.all(chosen.map(([, one]) => again(one)));
+  return attackAndReport(`all attacks for ${minutes} min`, MOST_MB_OF_ALL, { watch, before, attack });
 }
 
 async function report(name, { peakMb, mostMb, watch, before }) {
