@@ -29,8 +29,6 @@ export interface Attempt<T> {
   result: Promise<T>;
   beats: unknown[];
   cancel: MockActivityEnvironment['cancel'];
-  /** Resolves at the first heartbeat that matches. */
-  beat(matches: (details: unknown) => boolean): Promise<void>;
 }
 
 export interface ActivityWorld {
@@ -111,7 +109,6 @@ export function startAttempt<I, T>(
   environment.on('heartbeat', (details: unknown) => {
     beats.push(details);
     reported.push(details);
-    environment.emit('beat');
   });
   const result = environment.run<[I], T, typeof activity>(activity, input);
   result.then(
@@ -122,12 +119,6 @@ export function startAttempt<I, T>(
     result,
     beats,
     cancel: (...why) => environment.cancel(...why),
-    beat: (matches) =>
-      new Promise((resolve) => {
-        const check = () => beats.some(matches) && resolve();
-        environment.on('beat', check);
-        check();
-      }),
   };
 }
 
@@ -188,6 +179,18 @@ export async function failureOf(attempt: Attempt<unknown>) {
   const { message, nonRetryable, nextRetryDelay, cause } = outcome;
   const failure = { type, message, nonRetryable, nextRetryDelay, cause };
   return { failure, details: (outcome.details?.[0] ?? {}) as FailureDetails };
+}
+
+/** The same, for an attempt that must fail so. */
+export async function expectFailure(
+  attempt: Attempt<unknown>,
+  type: FailureType,
+  end: 'for good' | 'retryable',
+) {
+  const failed = await failureOf(attempt);
+  const { failure } = failed;
+  expect([failure.type, failure.nonRetryable ? 'for good' : 'retryable']).toEqual([type, end]);
+  return failed;
 }
 
 /** Adds every log line to `reported`. */

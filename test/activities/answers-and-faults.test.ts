@@ -3,11 +3,10 @@ import { ApplicationFailure } from '@temporalio/common';
 import { createVideoActivities } from '../../activities';
 import type { FailureType } from '../../src/contract/failure-table';
 import type { LostSubmitPolicy } from '../../src/contract/lost-submit';
-import { createVideoService } from '../../src/service';
+import { createVideoService, ServiceFault } from '../../src/service';
 import { createFileStorage } from '../../src/storage';
 import type { Emulator, EmulatorOptions, Faults } from '../../src/testing';
 import { startEmulator } from '../../src/testing/emulator';
-import { replyJson, startRawServer } from '../service/raw-server';
 import {
   type ActivityWorld,
   type Attempt,
@@ -15,6 +14,7 @@ import {
   attemptUntilEnd,
   createActivityWorld,
   type Ended,
+  expectFailure,
   failureOf,
 } from './activity-world';
 import { emulatorService } from './emulator-model';
@@ -27,6 +27,7 @@ import {
   type OtherAddresses,
   startOtherAddresses,
 } from './faulty-service';
+import { createMemoryWorld } from './memory-world';
 
 const REQUEST = { prompt: 'A red fox' };
 
@@ -157,17 +158,10 @@ test.each<[FailureType, object]>([
   // The service may refuse a known key, and then a task exists.
   ['SubmitUnconfirmed', { idempotencyKey: 'of-the-caller' }],
 ])('an answer with status 200 that refuses a submit means %s when the input has %j', async (type, input) => {
-  const service = await startRawServer((request) =>
-    replyJson(request, { error: { code: 'bad', message: 'No.' }, request_id: 'r' }),
-  );
-  const { submitVideo } = world.activitiesAt(service.url);
-  const { failure, details } = await failureOf(
-    world.run(submitVideo, { request: REQUEST, ...input }, asJob()),
-  );
-  expect([failure.type, failure.nonRetryable]).toEqual([type, true]);
+  const fault = new ServiceFault('refused', { status: 200, code: 'bad', message: 'No.' });
+  const { submit } = createMemoryWorld(undefined, { service: { start: () => Promise.reject(fault) } });
+  const { details } = await expectFailure(submit(input), type, 'for good');
   expect(details).toMatchObject({ status: 200, code: 'bad', message: 'No.' });
-  expect(service.requests).toHaveLength(1);
-  await service.close();
 });
 
 const MINUTE = 60_000;

@@ -14,7 +14,7 @@ import { newPartName, StorageFault, type VideoStorage } from '../../src/storage'
 import { box, makeVideo } from '../media/make-video';
 import { disk, ioError } from '../support/failing-disk';
 import { openVideoBytes } from '../support/open-video-bytes';
-import { createActivityWorld, failureOf } from './activity-world';
+import { createActivityWorld, expectFailure, failureOf } from './activity-world';
 import {
   createMemoryWorld,
   cutAfter,
@@ -380,8 +380,7 @@ test('a disk that fails midway fails the download clearly, and nothing is left o
     if (left < 0) throw ioError('ENOSPC');
   };
   const world = createMemoryWorld(large);
-  const { failure, details } = await failureOf(world.download());
-  expect([failure.type, failure.nonRetryable]).toEqual(['StorageFailed', false]);
+  const { details } = await expectFailure(world.download(), 'StorageFailed', 'retryable');
   expect(details.message).toContain('ENOSPC: the disk says so');
   expect([world.parts(), [...world.stored.keys()]]).toEqual([[], []]);
 });

@@ -1,13 +1,6 @@
 import { type AiSdkServiceOptions, aiSdkService } from '../../src/ai-sdk';
-import type { AiSdkCallOptions, AiSdkFetch, AiSdkVideoModel } from '../../src/ai-sdk/video-model-types';
+import type { AiSdkFetch, AiSdkVideoModel } from '../../src/ai-sdk/video-model-types';
 import type { OpenedVideoService } from '../../src/service';
-
-/** The emulator's service as a model of the AI SDK, which treats answers and errors as the SDK's own helpers do. */
-export interface EmulatorModelOptions {
-  baseUrl: string;
-  apiKey: string;
-  fetch?: AiSdkFetch;
-}
 
 /** As `APICallError` of `@ai-sdk/provider`: recognized by its marks. */
 export class ApiCallError extends Error {
@@ -68,50 +61,35 @@ export async function callApi(
   }
 }
 
-const RESPONSE = { timestamp: new Date(0), modelId: 'landscape', headers: undefined };
-
-class EmulatorModel implements AiSdkVideoModel {
-  readonly specificationVersion = 'v4';
-  readonly provider = 'emulator.video';
-  readonly modelId = 'landscape';
-
-  constructor(private readonly config: EmulatorModelOptions) {}
-
-  async doStart({ prompt, headers = {}, abortSignal }: AiSdkCallOptions) {
-    const { baseUrl, fetch } = this.config;
-    const given = Object.entries(headers).filter(
-      (header): header is [string, string] => header[1] !== undefined,
-    );
-    const { task_id: operation } = await callApi(`${baseUrl}/v1/videos/text-to-video`, {
-      method: 'POST',
-      headers: { ...this.headers, 'content-type': 'application/json', ...Object.fromEntries(given) },
-      body: JSON.stringify({ prompt }),
-      signal: abortSignal,
-      fetch,
-    });
-    if (typeof operation !== 'string') throw sdkError('No task id in response');
-    return { operation, warnings: [], response: RESPONSE };
-  }
-
-  async doStatus({ operation, abortSignal: signal }: { operation: unknown; abortSignal?: AbortSignal }) {
-    const { baseUrl, fetch } = this.config;
-    const { status } = await callApi(`${baseUrl}/v1/videos/${operation}`, {
-      headers: this.headers,
-      signal,
-      fetch,
-    });
-    if (typeof status !== 'string') throw new ApiCallError('Invalid JSON response', { statusCode: 200 });
-    return { status: 'pending', response: RESPONSE };
-  }
-
-  private get headers() {
-    return { authorization: `Bearer ${this.config.apiKey}` };
-  }
-}
-
+/** The emulator's service as a model of the AI SDK, which treats answers and errors as the SDK's own helpers do. */
 export function emulatorService(
-  config: Omit<EmulatorModelOptions, 'fetch'>,
+  { baseUrl, apiKey }: { baseUrl: string; apiKey: string },
   options: AiSdkServiceOptions = {},
 ): OpenedVideoService {
-  return aiSdkService(({ fetch }) => new EmulatorModel({ ...config, fetch }), options);
+  const authorization = `Bearer ${apiKey}`;
+  const response = { timestamp: new Date(0), modelId: 'landscape', headers: undefined };
+  const modelWith = (fetch: AiSdkFetch): AiSdkVideoModel & { config: object } => ({
+    // As the SDK's own models say where their service is.
+    config: { baseUrl },
+    specificationVersion: 'v4',
+    provider: 'emulator.video',
+    modelId: 'landscape',
+    async doStart({ prompt, headers = {}, abortSignal: signal }) {
+      const given = Object.entries(headers).flatMap(([name, value]) =>
+        value === undefined ? [] : [[name, value]],
+      );
+      const { task_id: operation } = await callApi(`${baseUrl}/v1/videos/text-to-video`, {
+        method: 'POST',
+        headers: { ...Object.fromEntries(given), authorization, 'content-type': 'application/json' },
+        body: JSON.stringify({ prompt }),
+        signal,
+        fetch,
+      });
+      if (typeof operation !== 'string') throw sdkError('No task id in response');
+      return { operation, warnings: [], response };
+    },
+    // A service of a model without it is refused.
+    doStatus: () => Promise.reject(sdkError('nothing polls it')),
+  });
+  return aiSdkService(({ fetch }) => modelWith(fetch), options);
 }

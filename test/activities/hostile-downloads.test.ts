@@ -16,7 +16,6 @@ import {
   cutAt,
   endAt,
   endless,
-  hops,
   offsetOf,
   otherThan,
   redirect,
@@ -209,6 +208,17 @@ const ROWS: Record<string, HostileRow> = {
     ends: 'stored',
     from: [undefined, LATE, LATE],
   },
+  'is behind a link that expires in the middle': {
+    answers: [sinceLink(2, serve, cutAt(LATE)), sinceLink(3, serve, say(403)), serve],
+    ends: 'stored',
+    from: [undefined, LATE, LATE],
+  },
+  'is behind links that are refused, three in each attempt': {
+    answers: [say(403, '{"error":{"code":"AccessDenied","message":"Request has expired"}}')],
+    ends: 'VideoUnavailable',
+    says: 'HTTP 403, code AccessDenied, Request has expired',
+    asked: 8 * 3,
+  },
   'is always announced as longer than it is': {
     answers: [cutAt(1, tooLong)],
     ends: 'ServiceUnreachable',
@@ -262,38 +272,6 @@ test('a video that is cut many times is stored if each connection makes progress
   const { home } = await expectEnd(row, long);
   // Each connection has its own link.
   expect(home.videos.map(({ link }) => link)).toEqual([...shares, 1].map((_, index) => index + 1));
-});
-
-test.each<[where: string, row: HostileRow]>([
-  [
-    'after five redirects, and cut after them',
-    {
-      answers: [...Array<Answer>(5).fill(hops(5)), cutAt(LATE), hops(5)],
-      ends: 'stored',
-      from: [...Array<undefined>(6), ...Array<number>(6).fill(LATE)],
-    },
-  ],
-  [
-    'at a link that expires in the middle of the video',
-    {
-      answers: [sinceLink(2, serve, cutAt(LATE)), sinceLink(3, serve, say(403)), serve],
-      ends: 'stored',
-      from: [undefined, LATE, LATE],
-    },
-  ],
-])('a video is found %s', async (_where, row) => {
-  await expectEnd(row);
-});
-
-test('links that are refused are asked for three times per attempt, and the failure has the task id', async () => {
-  const { home } = await expectEnd({
-    answers: [say(403, '{"error":{"code":"AccessDenied","message":"Request has expired"}}')],
-    ends: 'VideoUnavailable',
-    says: 'HTTP 403, code AccessDenied, Request has expired',
-    asked: 8 * 3,
-  });
-  expect(home.links).toBe(8 * 3);
-  expect(new Set(home.videos.map(({ link }) => link)).size).toBe(8 * 3);
 });
 
 test('a video is found at another origin, which does not get the API key', async () => {

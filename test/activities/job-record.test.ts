@@ -10,7 +10,7 @@ import { requestSizeProblem } from '../../src/contract/sizes';
 import type { VideoService } from '../../src/service';
 import { digestOfJob, JobRecord, RECORD_IO_MS, StorageFault, type VideoStorage } from '../../src/storage';
 import { signedLinks } from '../support/signed-links';
-import { asJob, failureOf } from './activity-world';
+import { asJob, expectFailure, failureOf } from './activity-world';
 import { createMemoryWorld } from './memory-world';
 import { following, NAMESPACE, REQUEST, useSubmitWorld, withoutWaits } from './submit-world';
 
@@ -58,8 +58,7 @@ describe('before a POST leaves', () => {
     for (const attempt of [1, 50]) {
       const info = { attempt, heartbeatDetails: { attemptWithoutTask: attempt - 1 } };
       const run = submit({}, { info, deps: { storage: { ...here.storage, ...broken } } });
-      const { failure, details } = await failureOf(run);
-      expect([failure.type, failure.nonRetryable]).toEqual(['StorageFailed', false]);
+      const { details } = await expectFailure(run, 'StorageFailed', 'retryable');
       expect(details.message).toMatch(/^nothing was sent, because the storage failed: .*no space left$/);
       // So the next attempt does not treat it as lost.
       expect(run.beats.at(-1)).toMatchObject({ attemptWithoutTask: attempt });
@@ -77,8 +76,7 @@ describe('before a POST leaves', () => {
   ])('an entry that %s prevents it, and the failure names it', async (_what, content) => {
     await mkdir(join(firstEntry(), '..'), { recursive: true });
     await writeFile(firstEntry(), content);
-    const { failure, details } = await failureOf(submit());
-    expect([failure.type, failure.nonRetryable]).toEqual(['StorageFailed', false]);
+    const { details } = await expectFailure(submit(), 'StorageFailed', 'retryable');
     expect(details.message).toContain(`${here.record.key}/0001.json`);
     expect(here.posts()).toBe(0);
   });
@@ -105,8 +103,7 @@ describe('a job whose history Temporal has deleted', () => {
   test('is not paid again after it was forgotten', async () => {
     await submit().result;
     await here.record.forget(here.storage);
-    const { failure, details } = await failureOf(submit());
-    expect([failure.type, failure.nonRetryable]).toEqual(['InvalidRequest', true]);
+    const { details } = await expectFailure(submit(), 'InvalidRequest', 'for good');
     expect(details.message).toContain(`${here.job} was forgotten at `);
     expect(here.posts()).toBe(1);
     expect(await readFile(firstEntry(), 'utf8')).not.toContain(REQUEST.prompt);
@@ -153,8 +150,7 @@ test('an attempt whose storage does not answer sends nothing and is retryable, o
   withoutWaits(async (unanswered) => {
     for (const storage of [{ ...here.storage, read: unanswered }, storageThat(unanswered, 'sending')]) {
       const run = submit({}, { info: asJob(), deps: { storage } });
-      const { failure } = await failureOf(run);
-      expect([failure.type, failure.nonRetryable]).toEqual(['StorageFailed', false]);
+      const { failure } = await expectFailure(run, 'StorageFailed', 'retryable');
       expect(failure.message).toContain(`no answer within ${RECORD_IO_MS / 1_000} s`);
       expect(run.beats.at(-1)).toMatchObject({ attemptWithoutTask: 1 });
     }
@@ -165,18 +161,11 @@ test('an attempt whose storage does not answer sends nothing and is retryable, o
 
 describe('an attempt that Temporal may have given up on', () => {
   test('sends nothing when it was cancelled before its POST', async () => {
-    let release: () => void = () => undefined;
-    const until = new Promise<void>((resolve) => {
-      release = resolve;
-    });
-    const create: VideoStorage['create'] = async (...entry) => {
-      await until;
+    const create: VideoStorage['create'] = (...entry) => {
+      run.cancel();
       return here.storage.create(...entry);
     };
     const run = submit({}, { deps: { storage: { ...here.storage, create } } });
-    await run.beat((note) => Reflect.has(Object(note), 'sends'));
-    run.cancel();
-    release();
     await expect(run.result).rejects.toThrow(CancelledFailure);
     expect(await here.events()).toEqual(['sending', 'refused']);
     expect(here.posts()).toBe(0);
@@ -207,8 +196,7 @@ describe('an attempt that Temporal may have given up on', () => {
     const noted = { attempt: 3, heartbeatDetails: { attemptWithoutTask: 2 } };
     const at = (leftMs: number) =>
       submit({}, { info: { ...noted, ...spent, scheduleToCloseTimeoutMs: 9_000 + leftMs } });
-    const { failure } = await failureOf(at(POST_BEFORE_DEADLINE_MS));
-    expect([failure.type, failure.nonRetryable]).toEqual(['DeadlineExceeded', true]);
+    await expectFailure(at(POST_BEFORE_DEADLINE_MS), 'DeadlineExceeded', 'for good');
     expect(here.posts()).toBe(0);
     await at(POST_BEFORE_DEADLINE_MS + 5_000).result;
   });
@@ -218,8 +206,11 @@ describe('an attempt that Temporal may have given up on', () => {
     const { submitVideo } = here.worker();
     const run = (info = {}) => here.run(submitVideo, { request: REQUEST }, { ...asJob(), ...info });
     expect((await failureOf(run())).failure.type).toBe('RateLimited');
-    const { failure } = await failureOf(run({ scheduleToCloseTimeoutMs: POST_BEFORE_DEADLINE_MS }));
-    expect([failure.type, failure.nonRetryable]).toEqual(['DeadlineExceeded', true]);
+    await expectFailure(
+      run({ scheduleToCloseTimeoutMs: POST_BEFORE_DEADLINE_MS }),
+      'DeadlineExceeded',
+      'for good',
+    );
   });
 
   test.each([undefined, 0])('sends if it has no deadline (%s)', async (scheduleToCloseTimeoutMs) => {
@@ -239,8 +230,11 @@ describe('a submit that is recalled', () => {
     expect(await recall({ mayHaveSent: true }).result).toEqual({ mayHaveTask: false });
     const lost = submit({ service: 'b' }, following(refused));
     const { lostSubmit: id = '' } = (await failureOf(lost)).details;
-    const { failure, details } = await failureOf(recall({ onLostSubmit: 'resubmit' }));
-    expect([failure.type, failure.nonRetryable]).toEqual(['SubmitUnconfirmed', true]);
+    const { details } = await expectFailure(
+      recall({ onLostSubmit: 'resubmit' }),
+      'SubmitUnconfirmed',
+      'for good',
+    );
     expect(details).toMatchObject({ lostSubmit: id, service: 'b', onLostSubmit: 'resubmit' });
     expect(await recall({ repeats: [id] }).result).toEqual({ mayHaveTask: true });
     const { taskId } = await submit({ repeats: [id] }).result;
@@ -423,14 +417,12 @@ describe('a job that adopts a task', () => {
   test('does not adopt it again under a name that was forgotten', async () => {
     await adopt().result;
     await recordOf(here.job).forget(here.storage);
-    const { failure, details } = await failureOf(adopt());
-    expect([failure.type, failure.nonRetryable]).toEqual(['InvalidRequest', true]);
+    const { details } = await expectFailure(adopt(), 'InvalidRequest', 'for good');
     expect(details.message).toContain(`${here.job} was forgotten at `);
   });
 
   const expectRefused = async (attempt: ReturnType<typeof adopt>) => {
-    const { failure, details } = await failureOf(attempt);
-    expect([failure.type, failure.nonRetryable]).toEqual(['InvalidRequest', true]);
+    const { details } = await expectFailure(attempt, 'InvalidRequest', 'for good');
     expect(details.message).toBe(
       `the task ${taskId} belongs to the job ${OWL}, which is running or has its video`,
     );
@@ -531,8 +523,7 @@ describe('a job that adopts a task', () => {
     async (folder) => {
       const create: VideoStorage['create'] = (key, text) =>
         key.startsWith(folder) ? failing() : here.storage.create(key, text);
-      const { failure } = await failureOf(adopt({}, { storage: { ...here.storage, create } }));
-      expect([failure.type, failure.nonRetryable]).toEqual(['StorageFailed', false]);
+      await expectFailure(adopt({}, { storage: { ...here.storage, create } }), 'StorageFailed', 'retryable');
       expect(await adopt().result).toMatchObject({ taskId });
     },
   );

@@ -7,7 +7,7 @@ import { SERVICE_MEMO, TASK_ID_MEMO } from '../../src/contract/names';
 import { POST_BEFORE_DEADLINE_MS } from '../../src/contract/policies';
 import { ServiceFault, type VideoService } from '../../src/service';
 import { StorageFault, type VideoStorage } from '../../src/storage';
-import { failureOf } from './activity-world';
+import { expectFailure, failureOf } from './activity-world';
 import { following, REQUEST, useSubmitWorld, withoutWaits } from './submit-world';
 
 const here = useSubmitWorld();
@@ -33,8 +33,7 @@ test.each(['hold', 'resubmit'] as const)(
   async (onLostSubmit) => {
     const send = await sendElsewhere(NOW());
     const first = submit({ onLostSubmit });
-    const { failure, details } = await failureOf(first);
-    expect([failure.type, failure.nonRetryable]).toEqual(['ServiceUnreachable', false]);
+    const { details } = await expectFailure(first, 'ServiceUnreachable', 'retryable');
     expect(details).toMatchObject({ retryAfter: 3, mayHaveTask: true });
     await here.record.add({ event: 'task', send, taskId: 'task-1', service: 'b' });
     expect(await submit({}, following(first)).result).toMatchObject({ taskId: 'task-1', service: 'b' });
@@ -46,8 +45,7 @@ test('a request that another run sent is lost if it is not answered then, or if 
   const lostSubmit = await sendElsewhere({ service: 'b', ...NOW() });
   const first = submit();
   await failureOf(first);
-  const { failure, details } = await failureOf(submit({}, following(first)));
-  expect([failure.type, failure.nonRetryable]).toEqual(['SubmitUnconfirmed', true]);
+  const { details } = await expectFailure(submit({}, following(first)), 'SubmitUnconfirmed', 'for good');
   expect(details).toEqual({
     attempt: 2,
     lostSubmit,
@@ -68,8 +66,11 @@ test.each([
 ])('a lost submit ends as the policy %s says', async (_whose, input, deps, policy) => {
   here.emulator.next('submit', RESET);
   const services = { c: { service: here.service, onLostSubmit: 'fail' as const } };
-  const { failure, details } = await failureOf(submit(input, { deps: { services, ...deps } }));
-  expect([failure.type, failure.nonRetryable]).toEqual(['SubmitUnconfirmed', true]);
+  const { details } = await expectFailure(
+    submit(input, { deps: { services, ...deps } }),
+    'SubmitUnconfirmed',
+    'for good',
+  );
   const { lastSend } = await here.read();
   expect(details).toMatchObject({ onLostSubmit: policy, lostSubmit: lastSend?.id });
 });
@@ -103,8 +104,7 @@ test.each<[what: string, input: object, before: string | undefined, type: Failur
     const sends = [{ id: 'send-1', attempt: 1, outcome: before }];
     const noted = { attempt: 2, heartbeatDetails: { attemptWithoutTask: 1, sends } };
     const info = before === 'refused' || before === 'not-sent' ? noted : {};
-    const { failure } = await failureOf(submit(input, { info }));
-    expect([failure.type, failure.nonRetryable]).toEqual([type, true]);
+    await expectFailure(submit(input, { info }), type, 'for good');
   },
 );
 
@@ -165,8 +165,7 @@ describe('only the service that got a lost submit knows its key, so it is repeat
   ])('or is held, %s, on a worker without that service', async (_what, input) => {
     const lostSubmit = await sendElsewhere({ service: 'gone' });
     const repeats = input === resubmit ? [] : [lostSubmit];
-    const { failure, details } = await failureOf(submit({ ...input, repeats }));
-    expect([failure.type, failure.nonRetryable]).toEqual(['SubmitUnconfirmed', true]);
+    const { details } = await expectFailure(submit({ ...input, repeats }), 'SubmitUnconfirmed', 'for good');
     expect(details).toMatchObject({ lostSubmit, onLostSubmit: 'hold' });
     expect(details.message).toContain('nothing was sent again, because this worker has no service gone');
     expect(here.posts()).toBe(0);
@@ -180,8 +179,7 @@ describe('only the service that got a lost submit knows its key, so it is repeat
 });
 
 test('a service that the worker does not have refuses a new request', async () => {
-  const { failure, details } = await failureOf(submit({ service: 'gone' }));
-  expect([failure.type, failure.nonRetryable]).toEqual(['InvalidRequest', true]);
+  const { details } = await expectFailure(submit({ service: 'gone' }), 'InvalidRequest', 'for good');
   expect(details.mayHaveTask).toBeUndefined();
 });
 
@@ -268,42 +266,24 @@ test('two runs that submit the same job at once send one request, and have one t
   expect(await here.events()).toEqual(['sending', 'task']);
 });
 
-describe('a write to the record', () => {
-  /** A storage that does not answer the first write of the entry of this number, which lands when it is told to. */
-  function holdingBack(number: string, unanswered: () => Promise<never>) {
+test('an announcement of a request that lands late, after its writer has given it up, announces nothing', () =>
+  withoutWaits(async (unanswered) => {
     let land: (() => Promise<boolean>) | undefined;
-    const create: VideoStorage['create'] = (key, text) => {
-      if (land !== undefined || !key.endsWith(`/${number}.json`)) return here.storage.create(key, text);
-      land = () => here.storage.create(key, text);
+    const create: VideoStorage['create'] = (...entry) => {
+      if (land !== undefined) return here.storage.create(...entry);
+      land = () => here.storage.create(...entry);
       return unanswered();
     };
-    return { deps: { storage: { ...here.storage, create } }, land: async () => land?.() };
-  }
-
-  test('of a refusal that lands after the next task erases nothing', () =>
-    withoutWaits(async (unanswered) => {
-      here.emulator.next('submit', LIMITED);
-      const { deps, land } = holdingBack('0002', unanswered);
-      const first = submit({}, { deps });
-      await failureOf(first);
-      const { taskId } = await submit({}, following(first)).result;
-      expect(await land()).toBe(false);
-      expect(await here.events()).toEqual(['sending', 'sending', 'task']);
-      expect(await submit().result).toMatchObject({ taskId });
-      expect(here.posts()).toBe(2);
-    }));
-
-  test('that announces a request and lands late announces nothing', () =>
-    withoutWaits(async (unanswered) => {
-      const { deps, land } = holdingBack('0001', unanswered);
-      const { failure } = await failureOf(submit({}, { deps }));
-      expect([failure.type, failure.nonRetryable]).toEqual(['StorageFailed', false]);
-      expect(await land()).toBe(false);
-      expect(await here.events()).toEqual(['refused']);
-      await submit().result;
-      expect(here.posts()).toBe(1);
-    }));
-});
+    await expectFailure(
+      submit({}, { deps: { storage: { ...here.storage, create } } }),
+      'StorageFailed',
+      'retryable',
+    );
+    expect(await land?.()).toBe(false);
+    expect(await here.events()).toEqual(['refused']);
+    await submit().result;
+    expect(here.posts()).toBe(1);
+  }));
 
 type Event = temporal.api.history.v1.IHistoryEvent;
 

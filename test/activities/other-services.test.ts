@@ -9,7 +9,7 @@ import { builtInProfile, type ServiceProfile } from '../../src/service';
 import { DIALECT_NAMES, type DialectName, dialectOf } from '../dialects';
 import { PROVIDER_REQUESTS } from '../service/provider-requests';
 import { recordsIn } from '../support/stored-files';
-import { type ActivityWorld, asJob, createActivityWorld, failureOf } from './activity-world';
+import { type ActivityWorld, asJob, createActivityWorld, expectFailure, failureOf } from './activity-world';
 
 const TEXT: VideoRequest = { prompt: 'A red fox' };
 const IMAGE: VideoRequest = { ...TEXT, image_url: 'https://example.com/fox.png' };
@@ -110,8 +110,7 @@ test('without its profile, a task of a service has no video', async () => {
 
 test('without its profile, a service that answers in its own way may have made a task', async () => {
   await startAt('pixverse', {});
-  const { failure } = await failureOf(submit(TEXT));
-  expect([failure.type, failure.nonRetryable]).toEqual(['SubmitUnconfirmed', true]);
+  await expectFailure(submit(TEXT), 'SubmitUnconfirmed', 'for good');
 });
 
 const EXAMPLES = join(__dirname, '../../examples/profiles');

@@ -18,6 +18,7 @@ import {
   type Attempt,
   asJob,
   createActivityWorld,
+  expectFailure,
   failureOf,
   loggerInto,
 } from './activity-world';
@@ -74,41 +75,24 @@ describe('a poll', () => {
     await world.close();
   });
 
-  const CHARGED = { charged: { amount: 1.5, currency: 'USD' } };
+  const LINK = { videoUrl: 'https://cdn.example.com/fox.mp4' };
+  const COST = { charged: { amount: 1.5, currency: 'USD' } };
+  const FREE = { charged: { amount: 0, currency: 'USD' } };
   const MESSAGE = { code: 'foxes', message: 'Not this.' };
   const DONE: Task = { state: 'succeeded', word: 'done' };
   const FAILED: Task = { state: 'failed', word: 'failed' };
-  const CANCELLED: Task = { state: 'cancelled', word: 'user' };
+  const ENDED: Task = { state: 'cancelled', word: 'user' };
   const REFUSED = { stage: 'prompt', charged: false } as const;
+  const why = { serviceMessage: MESSAGE };
 
   test.each<[what: string, reading: Partial<TaskReading>, status: object]>([
     ['without a video', { task: DONE }, { ...DONE, hasVideo: false }],
-    [
-      'with a link, and its cost',
-      { task: { ...DONE, videoUrl: 'https://cdn.example.com/fox.mp4' }, ...CHARGED },
-      { ...DONE, hasVideo: true, ...CHARGED },
-    ],
-    [
-      'with the video in the answer itself',
-      { task: { ...DONE, videoBytes: Buffer.from('film') } },
-      { ...DONE, hasVideo: true },
-    ],
-    [
-      'failed, and why, and its cost',
-      { task: FAILED, serviceMessage: MESSAGE, ...CHARGED },
-      { ...FAILED, ...MESSAGE, ...CHARGED },
-    ],
-    [
-      'refused, and not charged',
-      { task: FAILED, refusedContent: REFUSED },
-      { ...FAILED, refused: REFUSED, charged: { amount: 0, currency: 'USD' } },
-    ],
-    [
-      'cancelled, and why, and its cost',
-      { task: CANCELLED, serviceMessage: MESSAGE, ...CHARGED },
-      { ...CANCELLED, ...MESSAGE, ...CHARGED },
-    ],
-  ])('finds a task %s', async (_what, answer, status) => {
+    ['with a link', { task: { ...DONE, ...LINK }, ...COST }, { ...DONE, hasVideo: true, ...COST }],
+    ['with its video', { task: { ...DONE, videoBytes: Buffer.from('f') } }, { ...DONE, hasVideo: true }],
+    ['failed', { task: FAILED, ...why, ...COST }, { ...FAILED, ...MESSAGE, ...COST }],
+    ['refused', { task: FAILED, refusedContent: REFUSED }, { ...FAILED, refused: REFUSED, ...FREE }],
+    ['cancelled', { task: ENDED, ...why, ...COST }, { ...ENDED, ...MESSAGE, ...COST }],
+  ])('finds a task %s, and what it says about that', async (_what, answer, status) => {
     expect(await found(answering(answer).poll())).toStrictEqual(status);
   });
 
@@ -138,25 +122,18 @@ describe('a poll', () => {
 
   test.each([
     ['heartbeats while it waits for the answer', {}, 2],
-    [
-      'has no heartbeats as a local activity, because the SDK would log a warning for each',
-      { isLocal: true },
-      0,
-    ],
+    ['has no heartbeats as a local activity: the SDK would warn of each', { isLocal: true }, 0],
   ])('%s, and none after its end', async (_what, info, beats) => {
     jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate'] });
     try {
-      for (const isAnswered of [true, false]) {
-        const status = async () => {
-          await jest.advanceTimersByTimeAsync(2 * HEARTBEAT_EVERY_MS);
-          if (isAnswered) return reading(RUNNING);
-          throw new ServiceFault('cut', {});
-        };
-        const attempt = createMemoryWorld(undefined, { service: { status } }).poll({}, info);
-        await attempt.result.catch(() => undefined);
+      const status = async () => {
         await jest.advanceTimersByTimeAsync(2 * HEARTBEAT_EVERY_MS);
-        expect(attempt.beats).toHaveLength(beats);
-      }
+        throw new ServiceFault('cut', {});
+      };
+      const attempt = createMemoryWorld(undefined, { service: { status } }).poll({}, info);
+      await failureOf(attempt);
+      await jest.advanceTimersByTimeAsync(2 * HEARTBEAT_EVERY_MS);
+      expect(attempt.beats).toHaveLength(beats);
     } finally {
       jest.useRealTimers();
     }
@@ -374,16 +351,12 @@ describe('a worker', () => {
     expect((await submitAt({ address: undefined })).kind).toBeUndefined();
   });
 
+  const NO_VIDEO = reading({ state: 'succeeded', word: 'done' });
   test.each<[what: string, learns: boolean, polled: object, status?: TaskReading]>([
     ['learns from a task that ended when to poll the next one of its kind', true, {}],
     ['learns nothing from a task that was adopted', false, { kind: undefined }],
     ['learns nothing from a task whose first poll this was', false, { polledMs: undefined }],
-    [
-      'learns nothing from a task that has no video yet',
-      false,
-      {},
-      reading({ state: 'succeeded', word: 'done' }),
-    ],
+    ['learns nothing from a task that has no video yet', false, {}, NO_VIDEO],
   ])('%s', async (_what, learns, polled, status = SUCCEEDED) => {
     const world = createMemoryWorld(undefined, { service: { status: async () => status } });
     const submit = (more: object = {}) => world.submit({ request: { ...REQUEST, ...more } }, asJob()).result;
@@ -458,8 +431,7 @@ describe('after a 429, a worker process', () => {
     world.emulator.next(limitedCall, limited);
     await failureOf(calls[limitedCall]());
     const made = countOf(limitedCall);
-    const { failure, details } = await failureOf(calls[limitedCall]());
-    expect([failure.type, failure.nonRetryable]).toEqual(['RateLimited', false]);
+    const { failure, details } = await expectFailure(calls[limitedCall](), 'RateLimited', 'retryable');
     expect(failure.message).toContain('nothing was sent');
     expect(details.retryAfter).toBeGreaterThan(30);
     expect(details.retryAfter).toBeLessThanOrEqual(60);
@@ -525,27 +497,23 @@ describe('the calls of a service are counted', () => {
   ];
   const running = async () => reading(RUNNING);
 
-  test('by what became of them, with the name of the service if it has one', async () => {
-    expect(await countedBy(activitiesWith(running))).toStrictEqual(counted('passed'));
-    const named = await countedBy(activitiesWith(running), 'veo');
-    expect(named).toStrictEqual(counted('passed', { service: 'veo' }));
-  });
-
-  test.each<[what: string, result: string | undefined, error: Error]>([
+  test.each<[what: string, result: string, error: Error]>([
     ['a refusal', 'refused', new ServiceFault('answered', { status: 401 })],
     ['a refusal with status 200', 'refused', new ServiceFault('refused', {})],
     ['a cut connection', 'unanswered', new ServiceFault('cut', {})],
     ['an unreadable answer', 'unanswered', new ServiceFault('unreadable', {})],
     ['a connection that was not made', 'unanswered', new ServiceFault('not-sent', {})],
-    [
-      'an address that is not allowed, which says nothing about the service,',
-      undefined,
-      new ServiceFault('not-allowed', {}),
-    ],
-    ['a cancellation, which says nothing about it either,', undefined, new Error('cancelled')],
   ])('after %s as %s', async (_what, result, error) => {
     const recorded = await countedBy(activitiesWith(() => Promise.reject(error)));
-    expect(recorded).toStrictEqual(result === undefined ? [] : counted(result));
+    expect(recorded).toStrictEqual(counted(result));
+  });
+
+  test('with the name of the service if it has one, and not if the end says nothing about the service', async () => {
+    expect(await countedBy(activitiesWith(running))).toStrictEqual(counted('passed'));
+    const named = await countedBy(activitiesWith(running), 'veo');
+    expect(named).toStrictEqual(counted('passed', { service: 'veo' }));
+    for (const error of [new ServiceFault('not-allowed', {}), new Error('cancelled')])
+      expect(await countedBy(activitiesWith(() => Promise.reject(error)))).toEqual([]);
   });
 
   test('as limited after a 429, and as paused when nothing is sent because of it', async () => {

@@ -14,8 +14,8 @@ import { closed, reply, replyJson, startRawServer } from '../service/raw-server'
 import { startImageServer } from '../support/image-server';
 import { PNG, sha256Of } from '../support/images';
 import { eventually } from '../temporal-server/eventually';
-import { failureOf, notesOf } from './activity-world';
-import { createMemoryWorld, reading } from './memory-world';
+import { expectFailure, failureOf, notesOf } from './activity-world';
+import { createMemoryWorld } from './memory-world';
 import { following, NAMESPACE, noteOf, REQUEST, useSubmitWorld } from './submit-world';
 
 const here = useSubmitWorld({ fetchImages: true });
@@ -41,8 +41,7 @@ test.each<[what: string, request: unknown, problem: string, profile: ServiceProf
 ])('a submit of %s is refused before a byte is sent', async (_what, request, problem, profile) => {
   const service = here.serviceAt(here.emulator.url, { profile });
   const attempt = submit({ request: request as VideoRequest }, { deps: { service } });
-  const { failure, details } = await failureOf(attempt);
-  expect([failure.type, failure.nonRetryable]).toEqual(['InvalidRequest', true]);
+  const { details } = await expectFailure(attempt, 'InvalidRequest', 'for good');
   expect(details.message).toContain(problem);
   expect(details.status).toBeUndefined();
   expect(here.posts()).toBe(0);
@@ -66,8 +65,7 @@ test('a submit that could not be sent, because its API key cannot be read, notes
     throw new Error('no such file');
   };
   const attempt = submitAt(here.emulator.url, { apiKey });
-  const { failure } = await failureOf(attempt);
-  expect([failure.type, failure.nonRetryable]).toEqual(['ServiceUnreachable', false]);
+  const { failure } = await expectFailure(attempt, 'ServiceUnreachable', 'retryable');
   expect(failure.message).toContain('no such file');
   const sends = [{ id: SEND, attempt: 1, outcome: 'not-sent' }];
   expect(noteOf(attempt)).toEqual({ attemptWithoutTask: 1, sends });
@@ -100,8 +98,7 @@ test.each([
   ['that note in the first one after a reset', 1, { attemptWithoutTask: 1, sends: [SENDING] }, 3],
 ])('an attempt that finds %s sends nothing', async (_what, attempt, heartbeatDetails, lost) => {
   const run = submit({}, { info: { attempt, heartbeatDetails } });
-  const { failure, details } = await failureOf(run);
-  expect([failure.type, failure.nonRetryable]).toEqual(['SubmitUnconfirmed', true]);
+  const { details } = await expectFailure(run, 'SubmitUnconfirmed', 'for good');
   expect(details).toEqual({
     attempt,
     message: `attempt ${lost} ended before its answer was known`,
@@ -195,34 +192,20 @@ test('a cancellation does not abort the POST, and the task id is returned', asyn
   await server.close();
 });
 
-test.each([
-  [
-    'control characters',
-    JSON.stringify({ task_id: 't1\u001b[2J; touch x\n', request_id: 'r1' }),
-    't1; touch x',
-  ],
-  ['more than an id has', JSON.stringify({ id: 'x'.repeat(1_001) }), expect.stringMatching(/^x{400,}…$/)],
-])(
-  'a task id with %s, which could be neither shown nor polled, is a lost submit',
-  async (_what, body, redacted) => {
-    const server = await startRawServer((request) => reply(request, { body }));
-    const { failure, details } = await failureOf(submitAt(server.url));
-    expect([failure.type, failure.nonRetryable]).toEqual(['SubmitUnconfirmed', true]);
-    const [, id] =
-      /^the task id in the answer must be text of [^:]*: (.*)$/.exec(details.message ?? '') ?? [];
-    expect(id).toEqual(redacted);
-    await server.close();
-  },
-);
-
-test('an answer that names two tasks is logged as ambiguous', async () => {
-  const server = await startRawServer((request) =>
-    replyJson(request, { task_id: 'a', data: { task_id: 'b' } }),
-  );
-  expect(await submitAt(server.url).result).toMatchObject({ taskId: 'a' });
-  const doubt = expect.stringContaining('task_id is a and data.task_id is b');
-  expect(here.logged()).toContainEqual(expect.objectContaining({ event: 'ambiguousAnswer', doubt }));
+test('a task id that could be neither shown nor polled is a lost submit', async () => {
+  const body = JSON.stringify({ task_id: 't1\u001b[2J; touch x\n', request_id: 'r1' });
+  const server = await startRawServer((request) => reply(request, { body }));
+  const { details } = await expectFailure(submitAt(server.url), 'SubmitUnconfirmed', 'for good');
+  expect(details.message).toMatch(/^the task id in the answer must be text of [^:]*: t1; touch x$/);
   await server.close();
+});
+
+test('what is doubtful in the answer to a submit is logged', async () => {
+  const start = async () => ({ taskId: 'a', doubts: ['task_id is a and data.task_id is b'] });
+  const { submit, linesOf } = createMemoryWorld(undefined, { service: { start } });
+  await submit().result;
+  const doubt = 'task_id is a and data.task_id is b';
+  expect(linesOf('ambiguousAnswer')).toEqual([{ taskId: 'a', doubt }]);
 });
 
 test('the idempotency key is the same for every attempt and every run of a job, and of an activity without a workflow', async () => {
@@ -444,26 +427,4 @@ describe('a reference to a stored image', () => {
       expect(text).not.toContain(url);
     }
   });
-});
-
-test('a worker with several services gives a new task to its default, leaves others where they are, and tells a job its queues', async () => {
-  const answering = (word: string) => ({
-    start: async () => ({ taskId: 'task-1' }),
-    status: async () => reading({ state: 'running', word }),
-    open: () => Promise.reject(new Error('not asked')),
-  });
-  const { activities, submit, poll } = createMemoryWorld(undefined, {
-    service: answering('unnamed'),
-    services: { veo: answering('veo') },
-    defaultService: 'veo',
-    queues: { submit: 'films-submit' },
-  });
-  expect(await submit().result).toMatchObject({ service: 'veo' });
-  expect(await poll({ service: 'veo' }).result).toMatchObject({ word: 'veo' });
-  expect(await poll().result).toMatchObject({ word: 'unnamed' });
-
-  const route = (service?: string) => here.run(activities.routeJob, { service }).result;
-  const problem = 'this worker has no service kling: name one of veo';
-  expect(await route('kling')).toEqual({ submit: 'films-submit', problem });
-  for (const service of ['veo', undefined]) expect(await route(service)).toEqual({ submit: 'films-submit' });
 });
