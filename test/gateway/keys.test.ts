@@ -5,7 +5,6 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { WorkflowNotFoundError } from '@temporalio/client';
 import type { FastifyInstance, InjectOptions } from 'fastify';
-import { ConfigError } from '../../src/config/read-setting';
 import { WORKFLOW_TYPE } from '../../src/contract/names';
 import { type KeyLimits, makeKey, openKeyFile, parseKeys } from '../../src/gateway/gateway-keys';
 import { refusal } from '../../src/gateway/http-errors';
@@ -41,21 +40,17 @@ describe('a file of keys', () => {
     expect(found).toEqual(['web_shop', 'web_shop', undefined, undefined]);
   });
 
-  it('that has changed counts at the next call', () => {
-    const [old, next] = [makeKey('old'), makeKey('new')];
-    writeFileSync(file, `${old.line}\n`);
-    const { ring } = open();
-    expect(ring.find(old.key)?.name).toBe('old');
-    writeFileSync(file, `${next.line}\n`);
-    expect([old.key, next.key].map((key) => ring.find(key)?.name)).toEqual([undefined, 'new']);
-  });
-
   it.each<[what: string, damage: (line: string) => void, problem: () => string]>([
     [
       'has a mistake',
       (line) => writeFileSync(file, `${line}\nshop tooshort\n`),
       () =>
         `After the name, line 2 of ${file} must have 64 hex digits: videogen gateway-key shop prints one.`,
+    ],
+    [
+      'has a name that breaks the rule',
+      (line) => writeFileSync(file, `${line}\n../a ${'0'.repeat(64)}\n`),
+      () => `The name in line 2 of ${file} `,
     ],
     [
       'cannot be followed',
@@ -91,16 +86,12 @@ describe('a file of keys', () => {
     jest.spyOn(Date, 'now').mockReturnValue(Date.now() + 60_000);
     ring.find('');
     const startedAt = process.hrtime.bigint();
-    for (let call = 0; call < 1_000; call++) expect(ring.find(`wrong-${call}`)).toBeUndefined();
+    const found = Array.from({ length: 1_000 }, (_, call) => ring.find(`wrong-${call}`));
     const ms = Number(process.hrtime.bigint() - startedAt) / 1_000_000;
+    expect(found.filter((one) => one !== undefined)).toEqual([]);
     // Comparing with each key takes 16 s.
-    expect(ms).toBeLessThan(2_000);
+    expect(ms).toBeLessThan(4_000);
     expect(ring.find(key)?.name).toBe('shop');
-  });
-
-  it.each(['', 'Shop', '../a'])('takes no key of the name %j', (name) => {
-    expect(() => makeKey(name)).toThrow(ConfigError);
-    expect(() => parseKeys(`${name || '-'} ${'0'.repeat(64)}`, 'keys')).toThrow(/line 1 of keys/);
   });
 
   it('may have limits of a key, and a mistake in them is reported without its words', () => {
@@ -132,12 +123,11 @@ describe('the limits of a key', () => {
     often: { requestsPerSecond: 2 },
     burst: { requestsPerSecond: 2 },
     seldom: { requestsPerSecond: 0.1 },
-    few: { jobsAtATime: 2 },
     racing: { jobsAtATime: 2 },
     failing: { jobsAtATime: 1 },
     daily: { jobsADay: 2 },
   };
-  /** Jobs as Temporal lists them, which all gateways share; `lagMs` is how late. */
+  /** Jobs as Temporal lists them; `lagMs` is how late. */
   let jobs: { id: string; atMs: number; isRunning: boolean }[];
   const NOON_MS = Date.parse('2026-01-01T12:00:00Z');
   let nowMs = NOON_MS;
@@ -165,13 +155,11 @@ describe('the limits of a key', () => {
     },
   };
 
-  let gateways: FastifyInstance[];
+  let app: FastifyInstance;
   let clock: jest.SpyInstance;
   beforeAll(async () => {
     clock = jest.spyOn(Date, 'now').mockImplementation(() => nowMs);
-    const tools = { client, videos: videos as never, keys: keysNamed(LIMITS) };
-    const opened = await Promise.all([closedGateway(tools), closedGateway(tools)]);
-    gateways = opened.map(({ app }) => app);
+    ({ app } = await closedGateway({ client, videos: videos as never, keys: keysNamed(LIMITS) }));
   });
   beforeEach(() => {
     [jobs, lagMs, isRefusing] = [[], 0, false];
@@ -179,18 +167,16 @@ describe('the limits of a key', () => {
   });
   afterAll(async () => {
     clock.mockRestore();
-    await Promise.all(gateways.map((app) => app.close()));
+    await app.close();
   });
 
-  async function ask(key: string, call: InjectOptions, gateway: number) {
-    const headers = { authorization: `Bearer ${key}` };
-    const answer = await gateways[gateway]?.inject({ ...call, headers });
-    const message: string | undefined = answer?.json().error?.message;
-    return { status: answer?.statusCode, retryAfter: answer?.headers['retry-after'], message };
+  async function ask(key: string, call: InjectOptions) {
+    const answer = await app.inject({ ...call, headers: { authorization: `Bearer ${key}` } });
+    const message: string | undefined = answer.json().error?.message;
+    return { status: answer.statusCode, retryAfter: answer.headers['retry-after'], message };
   }
-  const request = (key: string, gateway = 0) => ask(key, { url: '/v1/videos/none' }, gateway);
-  const start = (key: string, gateway = 0) =>
-    ask(key, { method: 'POST', url: TEXT, payload: { prompt: 'A fox' } }, gateway);
+  const request = (key: string) => ask(key, { url: '/v1/videos/none' });
+  const start = (key: string) => ask(key, { method: 'POST', url: TEXT, payload: { prompt: 'A fox' } });
   const REFUSED = { status: 429 };
   /** There is no such video. */
   const LET_IN = { status: 404 };
@@ -203,8 +189,7 @@ describe('the limits of a key', () => {
     expect(await three()).toMatchObject([LET_IN, REFUSED, REFUSED]);
     nowMs += 60 * SECOND_MS;
     expect(await three()).toMatchObject([LET_IN, LET_IN, REFUSED]);
-    // Each key, and each gateway, counts for itself.
-    expect([await request('other'), await request('often', 1)]).toMatchObject([LET_IN, LET_IN]);
+    expect(await request('other')).toMatchObject(LET_IN);
   });
 
   it('in requests a second may be less than one, and a clock that is set back takes nothing', async () => {
@@ -217,22 +202,18 @@ describe('the limits of a key', () => {
     expect(await request('burst')).toMatchObject(LET_IN);
   });
 
-  it('in jobs at a time hold for all gateways together, until a job has ended', async () => {
-    expect([await start('few', 0), await start('few', 1)]).toMatchObject([STARTED, STARTED]);
-    const message = 'This key may have at most 2 jobs at a time.';
-    for (const gateway of [0, 1])
-      expect(await start('few', gateway)).toEqual({ ...REFUSED, retryAfter: '10', message });
-    expect(await start('other')).toMatchObject(STARTED);
-    for (const job of jobs.slice(0, 1)) job.isRunning = false;
-    expect(await start('few')).toMatchObject(STARTED);
-  });
-
-  it('in jobs at a time hold for POSTs at the same moment, and while Temporal does not list them yet', async () => {
+  it('in jobs at a time hold for POSTs at the same moment, and until one has ended, also if Temporal does not list them yet', async () => {
     lagMs = 5 * SECOND_MS;
     const answers = await Promise.all([1, 2, 3, 4].map(() => start('racing')));
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 200, 429, 429]);
     nowMs += SECOND_MS;
+    const message = 'This key may have at most 2 jobs at a time.';
+    expect(await start('racing')).toEqual({ ...REFUSED, retryAfter: '10', message });
+    expect(await start('other')).toMatchObject(STARTED);
+    nowMs += lagMs;
     expect(await start('racing')).toMatchObject(REFUSED);
+    for (const job of jobs.slice(0, 1)) job.isRunning = false;
+    expect(await start('racing')).toMatchObject(STARTED);
   });
 
   it('in jobs at a time do not count a start that failed', async () => {

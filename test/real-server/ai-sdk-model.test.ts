@@ -82,7 +82,7 @@ describe('generateVideo of the package ai', () => {
 
   test('starts and asks for the status, warns, refuses several videos, and repeats no failed job', async () => {
     await inWorld(env, SOON, async (world) => {
-      const { emulator } = world;
+      const { emulator, videos } = world;
       const prompts = { one: newPrompt(), bad: newPrompt() };
       // For the first call of the program.
       emulator.next('submit', { kind: 'failed-task', code: 'season', message: 'no foxes today' });
@@ -93,12 +93,16 @@ describe('generateVideo of the package ai', () => {
         operation: expect.stringMatching(/^ai-sdk-[0-9a-f]{32}$/),
         features: ['fps'],
       });
+      const { video, ...result } = await videos.handle(started.operation).result();
       expect(status).toMatchObject({
         status: 'completed',
         types: ['binary'],
-        providerMetadata: { videogen: { workflowId: started.operation, phase: 'succeeded' } },
+        // All that the result of the job says.
+        providerMetadata: {
+          videogen: { workflowId: started.operation, phase: 'succeeded', ...video, ...result },
+        },
       });
-      expect(polled).toEqual([status.providerMetadata.videogen.sha256]);
+      expect(polled).toEqual([video.sha256]);
       expect(several).toContain('make one call for each video');
       expect(failure).toMatchObject({ name: 'AI_APICallError', isRetryable: false, isApiCallError: true });
       const [{ taskId } = {}] = emulator.generations();
@@ -148,46 +152,6 @@ await model.close();
 `;
 
 describe('a call', () => {
-  test('becomes a job whose workflow id is the operation, and its metadata says all that the result does', async () => {
-    await withModel({ jobTimeMs: 1_000 }, async ({ model, videos }) => {
-      const { operation, warnings } = await model.doStart(callOf({ prompt: newPrompt(), duration: 5 }));
-      expect(warnings).toEqual([]);
-      expect(await model.doStatus({ operation })).toMatchObject({
-        status: 'pending',
-        providerMetadata: { videogen: { workflowId: operation } },
-      });
-      const { video, ...result } = await videos.handle(String(operation)).result();
-      const status = await model.doStatus({ operation });
-      expect(status).toMatchObject({
-        status: 'completed',
-        videos: [{ type: 'binary', mediaType: 'video/mp4' }],
-        providerMetadata: {
-          videogen: { workflowId: operation, ...video, ...result },
-        },
-        warnings: result.warnings.map((message) => ({ type: 'other', message })),
-      });
-    });
-  });
-
-  test('joins its job again and again, and a name makes another video', async () => {
-    await withModel({}, async ({ model, emulator }) => {
-      const prompt = newPrompt();
-      const jobOf = async (videogen = {}) => {
-        const { providerMetadata } = await model.doGenerate(
-          callOf({ prompt, providerOptions: { videogen } }),
-        );
-        return providerMetadata.videogen.workflowId;
-      };
-      const [first, second] = await Promise.all([jobOf(), jobOf()]);
-      expect(second).toBe(first);
-      expect(await jobOf()).toBe(first);
-      expect(emulator.generations()).toHaveLength(1);
-      const name = `fox-${randomUUID()}`;
-      expect(await jobOf({ name })).toBe(`ai-sdk-${name}`);
-      expect(emulator.generations()).toHaveLength(2);
-    });
-  });
-
   test('whose submit is lost says how to decide instead of waiting, and joins its job after the decision', async () => {
     await withModel({}, async ({ model, emulator, videos }) => {
       const call = callOf({ prompt: newPrompt() });
@@ -211,46 +175,35 @@ describe('a call', () => {
     });
   });
 
-  test('that is aborted ends its waiting, and the job continues', async () => {
+  test('that is aborted ends its waiting, and the job continues; aborted before its job is started, it starts none', async () => {
     await withModel({ jobTimeMs: 60_000 }, async ({ model, emulator, videos }) => {
       const controller = new AbortController();
       const given = { prompt: newPrompt(), abortSignal: controller.signal };
       const waiting = failureOf(model.doGenerate(callOf(given)));
       await until(() => emulator.generations().length > 0);
+      const name = `ai-sdk-fox-${randomUUID()}`;
+      const named = callOf({ abortSignal: controller.signal, providerOptions: { videogen: { name } } });
+      const unstarted = failureOf(videoModel({ client: videos }).doGenerate(named));
       controller.abort(new Error('nobody waits'));
-      expect(String(await waiting)).toBe('Error: nobody waits');
+      for (const outcome of [waiting, unstarted, failureOf(model.doStart(named))])
+        expect(String(await outcome)).toBe('Error: nobody waits');
+      expect(await videos.find(name)).toBeUndefined();
       const { operation } = await model.doStart(callOf({ ...given, abortSignal: undefined }));
       expect((await videos.find(operation))?.state).toBe('running');
     });
   });
-
-  test('that is aborted before its job is started starts none', async () => {
-    await withModel({}, async ({ model, videos }) => {
-      const controller = new AbortController();
-      const name = `ai-sdk-fox-${randomUUID()}`;
-      const call = callOf({ abortSignal: controller.signal, providerOptions: { videogen: { name } } });
-      const waiting = failureOf(videoModel({ client: videos }).doGenerate(call));
-      controller.abort(new Error('nobody waits'));
-      expect(String(await waiting)).toBe('Error: nobody waits');
-      expect(String(await failureOf(model.doStart(call)))).toBe('Error: nobody waits');
-      expect(await videos.find(name)).toBeUndefined();
-    });
-  });
 });
 
-test('the status of a job that Temporal does not have is an error', async () => {
+test('the status of an operation that is not ours, or of a job that Temporal does not have, is an error', async () => {
   const model = videoModel({ client: env.videos });
+  for (const operation of [{ jobId: 7 }, 'order-17'])
+    expect(await failureOf(model.doStatus({ operation }))).toMatchObject({
+      isRetryable: false,
+      message: expect.stringContaining('not one of this model'),
+    });
   expect(await model.doStatus({ operation: 'ai-sdk-no-such-job' })).toMatchObject({
     status: 'error',
     error: expect.stringContaining('Temporal has no video job ai-sdk-no-such-job'),
-  });
-});
-
-test.each([[{ jobId: 7 }], ['order-17']])('the operation %j is refused as not ours', async (operation) => {
-  const error = await failureOf(videoModel({ client: env.videos }).doStatus({ operation }));
-  expect(error).toMatchObject({
-    isRetryable: false,
-    message: expect.stringContaining('not one of this model'),
   });
 });
 

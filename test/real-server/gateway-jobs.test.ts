@@ -397,14 +397,6 @@ describe('an image', () => {
     expect(paid.map(({ image }) => image?.sha256)).toEqual([sha256Of(JPEG)]);
     expect(await storedImages()).toContain(`_cli/${sha256Of(JPEG)}.jpg`);
   });
-
-  test('that is gone fails its job with the reason, and nothing is paid', async () => {
-    const before = env.emulator.generations().length;
-    const image_url = `videogen-image:shop/${'0'.repeat(64)}.png`;
-    const job = env.videos.execute({ request: { prompt: 'A fox', image_url } }, { workflowId: 'gone' });
-    await expect(job).rejects.toThrow('names an image that is not in the storage');
-    expect(env.emulator.generations()).toHaveLength(before);
-  });
 });
 
 test('a webhook of the service has its job poll at once, and the caller of the gateway is called once, also after a reset', async () => {

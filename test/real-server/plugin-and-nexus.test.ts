@@ -291,29 +291,26 @@ describe('a workflow in another namespace, by Nexus,', () => {
     expect(await call('orderVideo', JSON.parse('"a fox"'))).toMatchObject({ type: 'InvalidRequest' });
   });
 
-  it('gets the failure of the job with its type and task, also after the job has ended', async () => {
-    const input = { request: { prompt: 'a fox' }, polling, workflowId: `named-${randomUUID()}` };
+  it('gets the failure of the job with its type and task, also after the job has failed or was terminated', async () => {
+    const request = { prompt: 'a fox' };
+    const input = { request, polling, workflowId: `named-${randomUUID()}` };
     env.emulator.next('status', { kind: 'failed-task', code: 'foxes', message: 'too many foxes' });
     const first = await call('orderVideo', input);
-    const taskId = env.emulator.generations().at(-1)?.taskId;
+    const { taskId } = env.emulator.generations().at(-1) ?? {};
     expect(first).toMatchObject({ type: 'GenerationFailed', taskId });
     expect(first.message).toContain('too many foxes');
     const second = await call('orderVideo', input);
     expect(second).toMatchObject({ type: first.type, taskId });
     expect(second.message).toContain(`the job ${input.workflowId} ended like this at 2`);
-  });
 
-  it('learns at once that the job of that name was terminated, and with which task', async () => {
     const workflowId = `named-${randomUUID()}`;
-    const input = { request: { prompt: 'a fox' }, polling: { min: '1h', max: '1h' } } as const;
-    const job = await videos.start(input, { workflowId });
-    const taskId = await job.taskId();
-    await env.temporal.client.workflow.getHandle(workflowId).terminate('too many foxes');
-    const outcome = await call('orderVideo', { ...input, workflowId });
-    expect(outcome).toMatchObject({ type: 'Cancelled', taskId, throughNexus: true });
-    expect(outcome.message).toContain('terminated: too many foxes');
-    expect(outcome.message).toContain(`the job ${workflowId} ended like this at 2`);
-    expect(await failureOf(job.result())).toMatchObject({ type: outcome.type, taskId });
+    const job = await videos.start({ request, polling: { min: '1h' } }, { workflowId });
+    const ofJob = { type: 'Cancelled', taskId: await job.taskId() };
+    await env.temporal.client.workflow.getHandle(workflowId).terminate('enough foxes');
+    const outcome = await call('orderVideo', { request, polling: { min: '1h' }, workflowId });
+    expect(outcome).toMatchObject({ ...ofJob, throughNexus: true });
+    expect(outcome.message).toContain('terminated: enough foxes');
+    expect(await failureOf(job.result())).toMatchObject(ofJob);
   });
 
   it('gets the video of a job that ended just before it was joined', async () => {
@@ -364,15 +361,13 @@ describe('a workflow in another namespace, by Nexus,', () => {
   });
 
   it('can query the progress of jobs only', async () => {
-    const workflowId = `other-${randomUUID()}`;
-    await env.temporal.client.workflow.start('bookHotel', { taskQueue: randomUUID(), workflowId });
-    const other = await call('askProgress', workflowId);
-    expect(other).toMatchObject({ message: expect.stringContaining(`there is no job ${workflowId}`) });
-    const nobody = await call('askProgress', 'nobody');
-    expect(nobody).toMatchObject({
-      type: 'InvalidRequest',
-      message: expect.stringContaining('there is no job nobody'),
-    });
+    const other = `other-${randomUUID()}`;
+    await env.temporal.client.workflow.start('bookHotel', { taskQueue: randomUUID(), workflowId: other });
+    for (const workflowId of [other, 'nobody'])
+      expect(await call('askProgress', workflowId)).toMatchObject({
+        type: 'InvalidRequest',
+        message: expect.stringContaining(`there is no job ${workflowId}`),
+      });
   });
 
   it('has neither zod nor a client in its bundle', () => {

@@ -54,7 +54,7 @@ test('every timer and every activity of jobs and batches has a summary', async (
   const lines: { type: string; summary?: string }[] = [];
   const record = async ({ workflowId }: { workflowId: string }) =>
     lines.push(...(await timelineOf(workflowId)));
-  await inWorld(env, { jobTimeMs: 1_500 }, async ({ emulator, service, storageFolder, videos }) => {
+  await inWorld(env, { jobTimeMs: 0 }, async ({ emulator, service, storageFolder, videos }) => {
     const [request = { prompt: '' }] = requests(1);
     for (const decision of ['resubmit', 'adopt'] as const) {
       emulator.next('submit', { kind: 'reset' });
@@ -65,23 +65,6 @@ test('every timer and every activity of jobs and batches has a summary', async (
       await held.result();
       await record(held);
     }
-
-    const cancelled = await videos.start({ request });
-    await untilProgress(cancelled, ({ phase }) => phase === 'waiting');
-    const unsent = await videos.start({ request }, submittingOn('nobody'));
-    await untilProgress(unsent, ({ phase }) => phase === 'submitting');
-    for (const job of [cancelled, unsent]) {
-      await job.cancel();
-      await failureOf(job.result());
-      await record(job);
-    }
-
-    const storage = createFileStorage(storageFolder);
-    const file = requests(3).map((one) => JSON.stringify(one));
-    await storage.write('foxes.jsonl', file.join('\n'), 'text/plain');
-    const ofFile = await videos.startBatch({ requestsFrom: 'foxes.jsonl', polling: EVERY_SECOND });
-    await ofFile.result();
-    await record(ofFile);
 
     emulator.next('submit', { kind: 'refused', status: 400, message: 'no' });
     const startStopping = () =>
@@ -94,31 +77,38 @@ test('every timer and every activity of jobs and batches has a summary', async (
     await (await startStopping()).result();
     await record(stopped);
 
-    await videos.start({ request, polling: EVERY_SECOND }, { workflowId: 'joined-foxes-1' });
-    const joining = await videos.startBatch(
-      { requests: [request], polling: EVERY_SECOND },
-      { workflowId: 'joined-foxes' },
-    );
-    await joining.result();
-    await record(joining);
-
-    const callbackUrl = 'https://example.com/hooks';
-    const announced = await videos.start({ request, polling: EVERY_SECOND, callbackUrl });
-    await announced.result();
-    const { runId } = await workflow(announced.workflowId).describe();
-    const delivery = webhookId(runId, 'video.completed', 1);
-    while ((await timelineOf(delivery)).length === 0) await pause();
-    await record({ workflowId: delivery });
-
+    const cancelled = await videos.start({ request, polling: { min: '1h' } });
+    await untilProgress(cancelled, ({ phase }) => phase === 'waiting');
+    const unsent = await videos.start({ request }, submittingOn('nobody'));
+    await untilProgress(unsent, ({ phase }) => phase === 'submitting');
+    for (const job of [cancelled, unsent]) await job.cancel();
     const failing = [
+      cancelled,
+      unsent,
       await videos.start({ request, service: 'nowhere' }),
       await videos.start({ request, submitWithin: '1s' }, submittingOn('nobody')),
       await videos.start({ request, services: ['nowhere', 'elsewhere'] }),
     ];
-    for (const job of failing) {
-      await failureOf(job.result());
-      await record(job);
-    }
+
+    const storage = createFileStorage(storageFolder);
+    const file = requests(3).map((one) => JSON.stringify(one));
+    await storage.write('foxes.jsonl', file.join('\n'), 'text/plain');
+    const callbackUrl = 'https://example.com/hooks';
+    const announced = await videos.start({ request, polling: EVERY_SECOND, callbackUrl });
+    await videos.start({ request, polling: EVERY_SECOND }, { workflowId: 'joined-foxes-1' });
+    const ending = [
+      announced,
+      await videos.startBatch({ requestsFrom: 'foxes.jsonl', polling: EVERY_SECOND }),
+      await videos.startBatch({ requests: [request], polling: EVERY_SECOND }, { workflowId: 'joined-foxes' }),
+    ];
+    await Promise.all([
+      ...failing.map((job) => failureOf(job.result())),
+      ...ending.map((job) => job.result()),
+    ]);
+    const { runId } = await workflow(announced.workflowId).describe();
+    const delivery = webhookId(runId, 'video.completed', 1);
+    while ((await timelineOf(delivery)).length === 0) await pause();
+    for (const job of [...failing, ...ending, { workflowId: delivery }]) await record(job);
 
     expect(lines.filter(({ summary }) => !summary)).toEqual([]);
     expect(lines).toContainEqual({ type: 'timer', summary: 'for a decision: adopt, resubmit or abandon' });
