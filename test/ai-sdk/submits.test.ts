@@ -41,7 +41,7 @@ test('a model is asked for one video, with the key of the job in the header of t
   expect(none.headers).toBeUndefined();
 });
 
-// The sizes themselves are in client/video-size.test.ts. To these providers sizes mean nothing, too little, or others.
+// The sizes themselves are in test/client. To these providers sizes mean nothing, too little, or others.
 test.each([
   ['test.video', { resolution: '720p', aspect_ratio: '9:16' }, '720x1280', {}],
   ['test.video', { resolution: '1080p' }, '1920x1080', {}],

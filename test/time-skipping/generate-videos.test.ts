@@ -206,8 +206,8 @@ test('an item whose submit is lost waits for a decision and frees its slot, one 
   });
 });
 
-/** Items of a batch that continues as new twice. */
-const LONG = 26;
+/** Items of a batch that continues as new. */
+const LONG = 16;
 
 test('a batch with a long history lets its running items end and continues as new, and pays for nothing twice', async () => {
   const worker = { workflowBundle: shortHistories() };
@@ -222,7 +222,7 @@ test('a batch with a long history lets its running items end and continues as ne
       requests(LONG).map((_, index) => index + 1),
     );
     expect(postsOf(world)).toHaveLength(LONG);
-    expect((await historiesOf(env.temporal.client, 'long')).length).toBeGreaterThan(2);
+    expect((await historiesOf(env.temporal.client, 'long')).length).toBeGreaterThan(1);
   });
 }, 180_000);
 

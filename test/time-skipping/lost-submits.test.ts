@@ -1,10 +1,8 @@
 import type { VideoJob } from '../../src/client/video-job';
 import type { JobInput } from '../../src/contract/job';
 import type { SubmitDecision } from '../../src/contract/lost-submit';
-import { createVideoService } from '../../src/service';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
 import type { AnswerFault } from '../../src/testing/faults';
-import { type RawRequest, replyJson, startRawServer } from '../service/raw-server';
 import { expectRow } from '../support/expect-row';
 import { historyOf } from '../support/history';
 import { captureLogs, type LogLine } from '../support/logs';
@@ -237,36 +235,4 @@ test('the policy of a job replaces that of its worker, which replaces hold', asy
     expect(String(late)).not.toContain('nobody decided');
     expect(posts()).toBe(4);
   });
-});
-
-/** As many as a worker submits at once. */
-const SLOTS = 8;
-
-function trickle({ socket }: RawRequest): void {
-  socket.write('HTTP/1.1 200 OK\r\ncontent-length: 100000\r\n\r\n{"task_id":"t"');
-  const timer = setInterval(() => socket.write(' '), 20);
-  socket.once('close', () => clearInterval(timer));
-}
-
-test('submits whose answers trickle are lost, and free their slots for later jobs', async () => {
-  let posts = 0;
-  const server = await startRawServer((request) => {
-    if (!request.line.startsWith('POST')) trickle(request);
-    else if (++posts <= SLOTS) trickle(request);
-    else replyJson(request, { error: { code: 'bad_prompt', message: 'No foxes.' }, request_id: 'r' });
-  });
-  const timeouts = { submit: 500, poll: 500 };
-  const service = createVideoService({ baseUrl: server.url, apiKey: () => 'key-0123456789', timeouts });
-  await inWorld(env, { onLostSubmit: 'fail', wrapService: () => service }, async ({ videos }) => {
-    const start = (number: number) => videos.start({ request: { prompt: `Fox ${number}` } });
-    const trickled = await Promise.all(Array.from({ length: SLOTS }, (_, number) => start(number)));
-    while (posts < SLOTS) await server.nextRequest();
-    const refused = await failureOf((await start(SLOTS)).result());
-    expectRow(refused, 'InvalidRequest', undefined);
-    expect(String(refused)).toContain('No foxes.');
-    for (const job of trickled) expectRow(await failureOf(job.result()), 'SubmitUnconfirmed', undefined);
-    expect(posts).toBe(SLOTS + 1);
-  });
-  await service.close();
-  await server.close();
 });

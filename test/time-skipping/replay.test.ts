@@ -24,8 +24,8 @@ beforeAll(() => {
   captureLogs();
 });
 
-/** The end of the longest history is more of the same, and takes half a minute. */
-const MOST_EVENTS = atLength(1_000, Number.POSITIVE_INFINITY);
+/** The end of the longest history is more of the same, and takes a quarter of a minute. */
+const MOST_EVENTS = atLength(500, Number.POSITIVE_INFINITY);
 
 /** A recorded history; of one that is too long, the beginning up to the start of a workflow task. */
 function read(name: string): object {
