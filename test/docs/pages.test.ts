@@ -1,25 +1,48 @@
-import { readFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { scripts } from '../../package.json';
+import { parse } from 'yaml';
+import { name as packageName, scripts } from '../../package.json';
 import { SETTING_NAMES } from '../../src/config/settings';
-import { ASPECT_RATIOS, MAX_DURATION_SECONDS, RESOLUTIONS } from '../../src/contract/request';
 import { BUILT_IN_PROFILES } from '../../src/service';
 import { parser } from '../cli/parser';
 import { DIALECT_NAMES } from '../dialects';
 import { OWN_INTERFACES } from '../dialects/own-interfaces';
 import { blocksOf, pageNames, readPage, readReadme, readSkill, sectionOf } from '../support/docs-page';
-import { pagesIn } from '../support/markdown-links';
+import { brokenLinks, pagesIn } from '../support/markdown-links';
+import { filesOfOneVideo, MOST_FILES } from '../support/one-video';
 
-const root = join(__dirname, '../..');
+const ROOT = join(__dirname, '../..');
+const read = (file: string) => readFileSync(join(ROOT, file), 'utf8');
+
 const readme = readReadme();
+const skill = readSkill();
 const pages: Record<string, string> = Object.fromEntries(pageNames().map((name) => [name, readPage(name)]));
-const all = { 'README.md': readme, 'SKILL.md': readSkill(), ...pages };
+/** What users read. */
+const all = { 'README.md': readme, 'SKILL.md': skill, ...pages };
+/** All files of Markdown, by path. */
+const files = pagesIn(ROOT, [
+  'README.md',
+  'CHANGELOG.md',
+  'CONTRIBUTING.md',
+  'SECURITY.md',
+  'SKILL.md',
+  'docs',
+  'examples',
+]);
 
-/** Everything else goes to a page. */
-const MAX_README_LINES = 200;
-
-test('the README fits into a few screens', () => {
-  expect(readme.split('\n').length).toBeLessThanOrEqual(MAX_README_LINES);
+test('the README fits into a few screens, and SKILL.md into fewer', () => {
+  expect(readme.split('\n').length).toBeLessThanOrEqual(200);
+  // An agent reads all of it before it begins.
+  expect(skill.trimEnd().split('\n').length).toBeLessThanOrEqual(130);
 });
 
 test('the index lists every page once, under a question', () => {
@@ -27,8 +50,9 @@ test('the index lists every page once, under a question', () => {
   expect(listed.sort()).toEqual([...Object.keys(pages), 'decisions/README.md'].sort());
 });
 
-test.each(Object.entries(pages))('%s begins with a paragraph that says who it is for', (_name, text) => {
-  expect(text).toMatch(/^# .+\n\nFor .+/);
+test('every page begins with a paragraph that says who it is for', () => {
+  const others = Object.keys(pages).filter((name) => !/^# .+\n\nFor .+/.test(pages[name] ?? ''));
+  expect(others).toEqual([]);
 });
 
 /** Two paragraphs may end with the same word. */
@@ -44,77 +68,93 @@ function doubledLines(text: string): string[] {
 }
 
 test('no page has the same line of prose twice, which a merge may leave', () => {
-  const pages = pagesIn(root, [
-    'README.md',
-    'CHANGELOG.md',
-    'CONTRIBUTING.md',
-    'SECURITY.md',
-    'SKILL.md',
-    'docs',
-    'examples',
-  ]);
-  const doubled = pages.flatMap((page) =>
-    doubledLines(readFileSync(join(root, page), 'utf8')).map((line) => `${page}: ${line}`),
-  );
-  expect(doubled).toEqual([]);
+  expect(files.flatMap((file) => doubledLines(read(file)).map((line) => `${file}: ${line}`))).toEqual([]);
   const fox = 'The quick brown fox';
   expect(doubledLines(`${fox}\n\njumps over\n\n${fox}\n\n| ${fox} |\n| ${fox} |\n`)).toEqual([fox]);
 });
 
-/** The arguments of each `videogen` command in the shell blocks of a page. */
-function commandLines(text: string): string[][] {
-  const blocks = [...blocksOf(text, 'sh'), ...blocksOf(text, 'console')];
-  const lines = blocks.flatMap((block) => block.split('\n')).map((line) => line.replace(/\s+[#>|].*$/, ''));
-  return lines.flatMap((line) => {
-    const [, command] = /^(?:\$ )?(?:npx |node_modules\/[.]bin\/)?videogen (.*)$/.exec(line) ?? [];
-    return command === undefined ? [] : [wordsOf(command)];
+describe('a link', () => {
+  it('of every page leads to a file and a heading that exist', () => {
+    expect(files.length).toBeGreaterThan(10);
+    expect(brokenLinks(ROOT, files)).toEqual([]);
   });
-}
 
-function wordsOf(line: string): string[] {
-  return [...line.matchAll(/"([^"]*)"|'([^']*)'|(\S+)/g)].map(([, a, b, c]) => a ?? b ?? c ?? '');
-}
-
-test('the program accepts every videogen command of the README, SKILL.md and the pages', async () => {
-  const lines = Object.values(all).flatMap(commandLines);
-  expect(lines.length).toBeGreaterThan(8);
-  for (const words of lines) await parser().parseAsync(words, { from: 'user' });
-  await expect(parser().parseAsync(['decide', 'NAME', '--adapt', 'x'], { from: 'user' })).rejects.toThrow(
-    'unknown option',
-  );
+  it('to a missing page or heading, or out of the folder, is found', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'videogen-links-'));
+    mkdirSync(join(folder, 'docs'));
+    writeFileSync(join(folder, 'docs/page.md'), '# A page\n\n## The `one` heading\n');
+    const good =
+      '[b](docs/page.md#the-one-heading) `[c](nowhere.md)` [d](https://example.com/#x) [e](#title)';
+    const broken = ['docs/missing.md', 'docs/page.md#other', '#other', '../package.json'];
+    const links = broken.map((link) => `[a](${link})`).join('\n');
+    writeFileSync(join(folder, 'README.md'), `# Title\n\n${good}\n\n${links}\n`);
+    const found = brokenLinks(folder, pagesIn(folder, ['README.md', 'docs']));
+    rmSync(folder, { recursive: true });
+    expect(found).toEqual(broken.map((link) => `README.md -> ${link}`));
+  });
 });
 
-test('the page about the command line has a section for every command, and names every option', () => {
-  const page = pages['cli.md'] ?? '';
-  const names = parser().commands.flatMap((command) => [
-    `\n## ${command.name()}\n`,
-    ...command.options.map(({ long }) => long ?? ''),
-  ]);
-  expect(names.filter((name) => !page.includes(name))).toEqual([]);
+test('every file, folder and function of ours that a page names exists', () => {
+  const texts = files.filter((file) => file !== 'CHANGELOG.md').map(read);
+  const named = texts.flatMap((text) =>
+    [...text.matchAll(/`((?:src|workflows|activities|test)\/[\w./-]+?)\/?`/g)].map(([, path]) =>
+      String(path),
+    ),
+  );
+  expect(named.length).toBeGreaterThan(80);
+  expect(named.filter((path) => !existsSync(join(ROOT, path)))).toEqual([]);
+  for (const text of texts) {
+    for (const [, name = '', file = ''] of text.matchAll(/`(\w+)` in `([\w./-]+[.]ts)`/g))
+      expect(read(file)).toMatch(new RegExp(`\\b${name}\\b`));
+  }
+});
+
+describe('the command line', () => {
+  /** The arguments of each `videogen` command in the shell blocks of a page. */
+  function commandLines(text: string): string[][] {
+    const blocks = [...blocksOf(text, 'sh'), ...blocksOf(text, 'console')];
+    const lines = blocks.flatMap((block) => block.split('\n')).map((line) => line.replace(/\s+[#>|].*$/, ''));
+    return lines.flatMap((line) => {
+      const [, command] = /^(?:\$ )?(?:npx |node_modules\/[.]bin\/)?videogen (.*)$/.exec(line) ?? [];
+      return command === undefined ? [] : [wordsOf(command)];
+    });
+  }
+
+  const wordsOf = (line: string): string[] =>
+    [...line.matchAll(/"([^"]*)"|'([^']*)'|(\S+)/g)].map(([, a, b, c]) => a ?? b ?? c ?? '');
+
+  it('accepts every videogen command of the README, SKILL.md and the pages', async () => {
+    const lines = Object.values(all).flatMap(commandLines);
+    expect(lines.length).toBeGreaterThan(8);
+    for (const words of lines) await parser().parseAsync(words, { from: 'user' });
+    await expect(parser().parseAsync(['decide', 'NAME', '--adapt', 'x'], { from: 'user' })).rejects.toThrow(
+      'unknown option',
+    );
+  });
+
+  it('has a page with a section for every command, which names every option', () => {
+    const names = parser().commands.flatMap((command) => [
+      `\n## ${command.name()}\n`,
+      ...command.options.map(({ long }) => long ?? ''),
+    ]);
+    expect(names.filter((name) => !pages['cli.md']?.includes(name))).toEqual([]);
+  });
 });
 
 test('every script that README, SKILL.md, pages and CONTRIBUTING name exists', () => {
-  const texts = [...Object.values(all), readFileSync(join(root, 'CONTRIBUTING.md'), 'utf8')];
+  const texts = [...Object.values(all), read('CONTRIBUTING.md')];
   const named = texts.flatMap((text) => [...text.matchAll(/npm run (?:--silent )?([a-z][\w:-]*)/g)]);
   expect(named.length).toBeGreaterThan(5);
   const missing = named.map(([, name]) => name ?? '').filter((name) => !Object.hasOwn(scripts, name));
   expect(missing).toEqual([]);
 });
 
-test('the table of a request states the limits of its schema', () => {
-  const list = (values: readonly string[]) => `${values.slice(0, -1).join(', ')} or ${values.at(-1)}`;
-  expect(pages['in-your-worker.md']).toContain(`| ${list(RESOLUTIONS)}. |`);
-  expect(pages['in-your-worker.md']).toContain(`| ${list(ASPECT_RATIOS)}. |`);
-  expect(pages['in-your-worker.md']).toContain(`at most ${MAX_DURATION_SECONDS}. |`);
-});
-
-const settingsIn = (text: string) => new Set(text.match(/\b(VIDEO_API|VIDEOGEN)_[A-Z0-9_]+\b/g));
-
 test('the page about configuration names every setting that the code reads, and no page names another', () => {
-  const read = new Set(SETTING_NAMES);
-  expect([...settingsIn(pages['configuration.md'] ?? '')].sort()).toEqual([...read].sort());
+  const settingsIn = (text: string) => new Set(text.match(/\b(VIDEO_API|VIDEOGEN)_[A-Z0-9_]+\b/g));
+  const known = new Set(SETTING_NAMES);
+  expect([...settingsIn(pages['configuration.md'] ?? '')].sort()).toEqual([...known].sort());
   const unknown = Object.entries(all).flatMap(([name, text]) =>
-    [...settingsIn(text)].filter((setting) => !read.has(setting)).map((setting) => `${name}: ${setting}`),
+    [...settingsIn(text)].filter((setting) => !known.has(setting)).map((setting) => `${name}: ${setting}`),
   );
   expect(unknown).toEqual([]);
 });
@@ -127,4 +167,88 @@ test('the page about other services lists every service that was tried, and ever
   const others = DIALECT_NAMES.filter((name) => name !== 'default' && !Object.hasOwn(OWN_INTERFACES, name));
   expect(others.filter((name) => !named.includes(name))).toEqual([]);
   expect(BUILT_IN_PROFILES.filter((name) => !section.includes(`\`${name}\``))).toEqual([]);
+});
+
+describe('a decision', () => {
+  const records = readdirSync(join(ROOT, 'docs/decisions')).filter((name) => name !== 'README.md');
+  const readRecord = (name: string) => readPage(`decisions/${name}`);
+
+  it('is listed in the index under its title, and no other is', () => {
+    const rows = [...readRecord('README.md').matchAll(/^\| \[(.+)\]\((.+)\) \|/gm)];
+    const listed = rows.map(([, title, file]) => [file, title]);
+    const titles = records.map((name) => [name, /^# (.+)$/m.exec(readRecord(name))?.[1]]);
+    expect(records.length).toBeGreaterThan(5);
+    expect(listed.sort()).toEqual(titles.sort());
+  });
+
+  it.each(records)('%s is short, and has context, consequences and what would change it', (name) => {
+    const text = readRecord(name);
+    expect(text.split('\n').length).toBeLessThanOrEqual(41);
+    expect(text).toMatch(/^Status: (accepted|replaced by \[.+\]\(.+\))\.$/m);
+    expect(text.match(/^## .*$/gm)).toEqual([
+      '## Context',
+      '## Decision',
+      '## Consequences',
+      '## What would change our mind',
+    ]);
+  });
+});
+
+describe('the page about the architecture', () => {
+  it('walks one video through few files, each with one sentence', () => {
+    const walk = filesOfOneVideo();
+    expect(walk.length).toBeLessThanOrEqual(MOST_FILES);
+    expect(new Set(walk.map(({ file }) => file)).size).toBe(walk.length);
+    for (const { file, sentence } of walk) {
+      expect({ file, exists: existsSync(join(ROOT, file)) }).toEqual({ file, exists: true });
+      expect(sentence).toMatch(/^[^.]+(\.[a-z]+`[^.]*)?\.$/);
+    }
+  });
+
+  it('has every room of the house in its table of folders', () => {
+    const rooms = readdirSync(join(ROOT, 'src'), { withFileTypes: true })
+      .filter((entry) => entry.isDirectory())
+      .map(({ name }) => `\`src/${name}\``);
+    const table = sectionOf(readPage('architecture.md'), 'Folders');
+    expect(rooms.filter((room) => !table.includes(room))).toEqual([]);
+  });
+});
+
+describe('SKILL.md', () => {
+  it('begins with the name and the description that agents choose it by', () => {
+    const [, frontMatter = ''] = /^---\n(.*?)^---\n\n# /ms.exec(skill) ?? [];
+    const { description, ...others } = parse(frontMatter);
+    expect(others).toEqual({ name: packageName });
+    // The limits of agentskills.io.
+    expect(packageName).toMatch(/^(?=.{1,64}$)[a-z0-9]+(-[a-z0-9]+)*$/);
+    expect(description).toMatch(/^(?=.{1,1024}$).+[.] Use it when .+[.]$/);
+  });
+
+  it('has all commands in its shell blocks, which test/package/skill.test.ts runs', () => {
+    const prose = skill.replaceAll(/^```.*?^```$/gms, '');
+    expect(prose.match(/`(?:npx|npm|node|videogen) [^`]*`/g)).toBeNull();
+  });
+});
+
+describe('llms.txt', () => {
+  const text = read('llms.txt');
+  /** The lines of the lists, each a link and one sentence. */
+  const entries = [...text.matchAll(/^- \[[^\]]+\]\((\S+)\): [A-Z][^.]+[.]$/gm)];
+
+  it('has a title, a summary, a paragraph, and lists of links with one sentence each', () => {
+    const [head = '', ...sections] = text.split(/^## /m);
+    expect(head).toMatch(/^# temporal-videogen\n\n> .+\n\n[^#>-].+\n\n$/);
+    expect(sections.length).toBeGreaterThan(2);
+    const items = sections.flatMap((section) => section.split('\n').slice(1)).filter((line) => line !== '');
+    expect(items).toEqual(entries.map(([line]) => line));
+  });
+
+  it('lists every page of docs once, and every link leads to a file', () => {
+    const names = ['README.md', ...Object.keys(pages)];
+    const links = entries.map(([, link = '']) => link);
+    const listed = links.filter((link) => /^docs\/[^/]+$/.test(link));
+    expect(listed.sort()).toEqual(names.map((name) => `docs/${name}`).sort());
+    expect(new Set(links).size).toBe(links.length);
+    expect(brokenLinks(ROOT, ['llms.txt'])).toEqual([]);
+  });
 });

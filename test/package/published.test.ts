@@ -3,18 +3,29 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join, relative, resolve } from 'node:path';
 import { brokenLinks } from '../support/markdown-links';
-import { atLength } from '../support/nightly';
+import { atLength, testAtNight } from '../support/nightly';
 import { ROOT, run, tarball, tool } from './run';
+
+// Each tool reads the types of the whole package.
+jest.setTimeout(3 * 60_000);
 
 let folder: string;
 let files: string[];
-
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'videogen-unpacked-'));
   await run('tar', ['-xzf', tarball(), '-C', folder, '--strip-components=1'], { cwd: folder });
   files = readdirSync(folder, { recursive: true, encoding: 'utf8' });
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));
+
+test('every entry point matches its reviewed API report and exports the types it uses; npm run api updates it', async () => {
+  await run(process.execPath, ['api/report.cjs', '--check'], { cwd: ROOT });
+});
+
+testAtNight('the reference has every type that an entry point uses, and its links work', async () => {
+  // Types are checked elsewhere, and the pages are not used.
+  await tool('typedoc', '--options', 'api/typedoc.cjs', '--emit', 'none', '--skipErrorChecking');
+});
 
 test('publint finds no problem', async () => {
   await tool('publint', 'run', tarball(), '--strict');
@@ -31,9 +42,8 @@ test('every entry point has types for CommonJS, ES modules and bundlers', async 
 test('every source map refers to sources in the package', () => {
   const maps = files.filter((file) => file.endsWith('.map'));
   const missing = maps.flatMap((map) => {
-    const { sources, sourceRoot = '' }: { sources: string[]; sourceRoot?: string } = JSON.parse(
-      readFileSync(join(folder, map), 'utf8'),
-    );
+    const text = readFileSync(join(folder, map), 'utf8');
+    const { sources, sourceRoot = '' }: { sources: string[]; sourceRoot?: string } = JSON.parse(text);
     return sources
       .map((source) => resolve(folder, dirname(map), sourceRoot, source))
       .filter((source) => relative(folder, source).startsWith('..') || !existsSync(source))
@@ -44,35 +54,17 @@ test('every source map refers to sources in the package', () => {
 });
 
 test('the package has the build files of the servers, the bundle, the page and the profiles, and no test, key or video', () => {
-  expect(files).toEqual(
-    expect.arrayContaining([
-      'profile.schema.json',
-      'services.schema.json',
-      'dist/workflows/bundle.js',
-      'dist/workflows/bundle.json',
-      ...['src/gateway/page', 'src/service/profiles'].flatMap((copied) =>
-        readdirSync(join(__dirname, '../..', copied)).map((file) => `dist/${copied}/${file}`),
-      ),
-    ]),
+  const copied = ['src/gateway/page', 'src/service/profiles'].flatMap((from) =>
+    readdirSync(join(ROOT, from)).map((file) => `dist/${from}/${file}`),
   );
+  const built = ['dist/workflows/bundle.js', 'dist/workflows/bundle.json', ...copied];
+  expect(files).toEqual(expect.arrayContaining(built));
   expect(files).not.toContain('dist/.made-from.json');
+  const folders = ['activities', 'deploy', 'dist', 'docs', 'examples', 'src', 'workflows'];
+  const pages = ['CHANGELOG.md', 'CONTRIBUTING.md', 'LICENSE', 'README.md', 'SECURITY.md', 'SKILL.md'];
+  const others = ['llms.txt', 'package.json', 'profile.schema.json', 'services.schema.json'];
   const topLevel = new Set(files.map((file) => file.split('/')[0]));
-  expect([...topLevel].sort()).toEqual(
-    ['CHANGELOG.md', 'CONTRIBUTING.md', 'LICENSE', 'README.md', 'SECURITY.md', 'SKILL.md', 'activities']
-      .concat(
-        'deploy',
-        'dist',
-        'docs',
-        'examples',
-        'llms.txt',
-        'package.json',
-        'profile.schema.json',
-        'services.schema.json',
-        'src',
-        'workflows',
-      )
-      .sort(),
-  );
+  expect([...topLevel].sort()).toEqual([...folders, ...pages, ...others].sort());
   expect(files.filter((file) => /^(docs\/.*\.cjs|examples\/dist)/.test(file))).toEqual([]);
 });
 
