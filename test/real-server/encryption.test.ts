@@ -86,7 +86,12 @@ class Place {
     const worker = await createVideoWorker({
       env: this.env(keys),
       ...options,
-      worker: { ...(keys && { workflowBundle }), ...options.worker },
+      worker: {
+        ...(keys && { workflowBundle }),
+        // The next worker need not wait for the queue of this one.
+        stickyQueueScheduleToStartTimeout: '1s',
+        ...options.worker,
+      },
     });
     this.workers.push({ worker, ended: worker.run() });
     return worker;
