@@ -156,7 +156,6 @@ describe('VIDEOGEN_PROFILE', () => {
 
   it.each([
     ['a misspelt field', 'read:\n  taskID: x\n', 'read.taskID is not known'],
-    ['nothing in it', '', 'the profile must be an object with name, paths'],
     ['text that is not YAML', 'read: [\n', 'names a file that is not YAML'],
   ])('that is a file with %s is refused', (_what, content, problem) => {
     expect(refusal(() => read(fileWith('profile.yaml', content)))).toContain(problem);
@@ -233,18 +232,9 @@ default: fal-seedance
     expect(JSON.stringify(file)).not.toContain(KEY);
   });
 
-  it('may be JSON, and may be missing', () => {
-    const json = JSON.stringify({
-      services: { one: { baseUrl: 'https://one.example.com', key: { env: 'MAIN_KEY' } } },
-    });
-    expect(Object.keys(read(json).services)).toEqual(['one']);
-    expect(readSetting('VIDEOGEN_SERVICES_FILE', {})).toBeUndefined();
-  });
-
   it.each([
     ['a misspelt field', one('profil: fal'), 'services.one.profil is not known'],
     ['no service', 'services: {}', 'services must have 1 to 50 services'],
-    ['no key', withKey('onLostSubmit: fail'), 'services.one.key must say where the key is'],
     [
       'a key at two places',
       withKey('key: { env: A, file: a.key }'),
@@ -255,7 +245,6 @@ default: fal-seedance
       one('').replace('baseUrl: "https://one.example.com", ', ''),
       'services.one must have either baseUrl or aiSdk',
     ],
-    ['two addresses', one('aiSdk: { package: x, model: y }'), 'services.one must have either'],
     ['a wrong address', one('').replace('https:', 'ftp:'), 'services.one.baseUrl is not an http(s) URL'],
     ['an unknown profile', one('profile: fall'), 'services.one.profile is "fall", neither a built-in'],
     [

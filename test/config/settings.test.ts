@@ -50,7 +50,6 @@ describe('the table of settings', () => {
 });
 
 it.each<[Name, text: string | undefined, value: unknown]>([
-  ['VIDEOGEN_TASK_QUEUE', undefined, 'video-generation'],
   ['VIDEOGEN_TASK_QUEUE', ' foxes ', 'foxes'],
   ['VIDEOGEN_SUBMITS_PER_SECOND', '0.5', 0.5],
   ['VIDEOGEN_ON_LOST_SUBMIT', '', 'hold'],
@@ -65,7 +64,6 @@ it.each<[Name, text: string | undefined, value: unknown]>([
   ['VIDEOGEN_STORAGE', 'FILE:///srv/my%20videos', { kind: 'file', folder: '/srv/my videos' }],
   ['VIDEOGEN_STORAGE', 'C:\\videos', { kind: 'file', folder: 'C:\\videos' }],
   ['VIDEOGEN_STORAGE', 'S3://videos/2026/foxes/', { kind: 's3', bucket: 'videos', prefix: '2026/foxes' }],
-  ['VIDEOGEN_KEY_TEMPLATE', '{date}/{workflowId}.{ext}', '{date}/{workflowId}.{ext}'],
   ['VIDEOGEN_LARGEST_VIDEO', '1000', 1_000],
   ['VIDEOGEN_LARGEST_VIDEO', '500MB', 500_000_000],
   ['VIDEOGEN_LARGEST_VIDEO', '1.5 gib', 1_610_612_736],
@@ -208,11 +206,6 @@ describe('the storage in S3', () => {
     const nothing = readStorageConfig({ ...bucket, AWS_ACCESS_KEY_ID: 'id', AWS_REGION: ' ' });
     expect(Object.values(nothing).filter((value) => value !== undefined)).toEqual(['s3', 'videos', '']);
   });
-
-  it('is not read when videos go to a folder', () => {
-    const env = { VIDEOGEN_STORAGE: './videos', AWS_ENDPOINT_URL: 'nonsense' };
-    expect(readStorageConfig(env)).toEqual({ kind: 'file', folder: './videos' });
-  });
 });
 
 it('a download has the key and the limit of the settings', () => {
@@ -323,11 +316,6 @@ describe('TEMPORAL_*', () => {
       /^TEMPORAL_CONFIG_FILE names a file that does not exist/,
     ],
     ['a folder for a file', () => ({ TEMPORAL_CONFIG_FILE: folder }), /^TEMPORAL_CONFIG_FILE .*EISDIR/],
-    [
-      'a profile that is unknown',
-      () => ({ TEMPORAL_PROFILE: 'nope' }),
-      /^TEMPORAL_PROFILE .*'nope' not found/,
-    ],
     [
       'a certificate that is missing',
       () => ({ TEMPORAL_TLS_CLIENT_CERT_PATH: join(folder, 'none.pem') }),

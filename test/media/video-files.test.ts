@@ -119,7 +119,6 @@ describe('a file that is not a video', () => {
     ['it begins like a web page', '\ufeff<?xml version="1.0"?><html xmlns="http://www.w3.org/1999/xhtml">'],
     ['it begins like a web page', '<!-- Made by hand --><html>'],
     ['it begins like XML', '<?xml version="1.0"?><Error><Code>AccessDenied</Code></Error>'],
-    ['it does not begin like any known video', '{red fox}'],
     ['it does not begin like any known video', Buffer.from('1a45dfa3a34282836162630000000000', 'hex')],
     ['it begins like a playlist', '#EXTM3U\n#EXTINF:1,\nhttp://127.0.0.1:9/a.ts\n#EXT-X-ENDLIST\n'],
     [
@@ -200,12 +199,9 @@ describe('a large file', () => {
 describe('a video whose tables would take minutes and gigabytes to read', () => {
   const MAX_SAMPLES = 0x7fffffff;
 
-  it.each([
-    ['stsz', 16],
-    ['stco', 12],
-  ])('is refused when its %s counts more than the file has bytes', async (table, countAt) => {
+  it('is refused when its table counts more than the file has bytes', async () => {
     const file = fileOf('MP4 that ends with its tables');
-    file.writeUInt32BE(MAX_SAMPLES, boxOf(file, table).at + countAt);
+    file.writeUInt32BE(MAX_SAMPLES, boxOf(file, 'stsz').at + 16);
     expect(await inspect(file)).toMatchObject({ kind: 'no-video' });
   });
 

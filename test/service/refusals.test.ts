@@ -15,7 +15,6 @@ const SERVICE_MESSAGE = { code: 'bad_prompt', message: 'No foxes.' };
 
 describe('an answer with status 200 to a submit', () => {
   it.each<[body: object, status: number, code: string | undefined]>([
-    [{ code: 400, message: 'No foxes.', request_id: 'abc' }, 400, '400'],
     [{ code: 429, message: 'No foxes.' }, 429, '429'],
     [{ status: 422, message: 'No foxes.', request_id: 'abc' }, 422, undefined],
     [{ error: { code: 404, message: 'No foxes.' }, request_id: 'abc' }, 404, '404'],
@@ -45,7 +44,6 @@ describe('an answer with status 200 to a submit', () => {
 
   it.each<[body: object, taskId: string]>([
     [{ request_id: 'abc', status: 'IN_QUEUE', queue_position: 1 }, 'abc'],
-    [{ request_id: 'abc', error: null }, 'abc'],
     [{ request_id: 'abc', error: { code: 0, message: '' } }, 'abc'],
     [{ request_id: 'abc', code: 'success', success: true }, 'abc'],
     // A task that has already failed is still a task: a poll returns the reason.
@@ -119,7 +117,6 @@ describe('an error is no refusal of content', () => {
 
   it.each<[how: string, body: object, prompt?: string]>([
     ['in JSON', quoting(JSON.stringify(PROMPT))],
-    ['without its beginning', quoting(`…${PROMPT.slice(20)}`)],
     [
       'with other spaces',
       error('"content policy violation, nsfw content detected" is too long'),
@@ -192,8 +189,7 @@ it.each<[rule: object, body: object, refused: RefusedContent | undefined, read?:
     error('no', 'fox'),
     { stage: 'prompt', field: 'script' },
   ],
-  [{ codes: ['a', 'b'], charged: true }, error('no', 'b'), { charged: true }],
-  [{ codes: ['FOX.*'] }, error('no', 'FOX.7'), {}],
+  [{ codes: ['a', 'FOX.*'], charged: true }, error('no', 'FOX.7'), { charged: true }],
   [{ codes: ['fox'] }, { e: { c: 'fox' } }, {}, { code: 'e.c' }],
   [{ says: 'House Rules' }, error('against the HOUSE rules'), {}],
   [{ codes: ['E1'], says: 'House Rules' }, error('against the rules', 'E1'), undefined],
