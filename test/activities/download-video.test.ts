@@ -9,12 +9,14 @@ import { ActivityCancellationDetails, ApplicationFailure } from '@temporalio/com
 import { hasControls } from '../../src/contract/clean-text';
 import type { FailureType } from '../../src/contract/failure-table';
 import { FRUITFUL_BYTES, HEARTBEAT_EVERY_MS } from '../../src/contract/policies';
-import type { TaskReading, VideoBody, VideoService } from '../../src/service';
+import { ServiceFault, type TaskReading, type VideoBody, type VideoService } from '../../src/service';
 import { newPartName, StorageFault, type VideoStorage } from '../../src/storage';
 import { box, makeVideo } from '../media/make-video';
 import { disk, ioError } from '../support/failing-disk';
+import { atLength } from '../support/nightly';
 import { openVideoBytes } from '../support/open-video-bytes';
-import { createActivityWorld, expectFailure, failureOf } from './activity-world';
+import { fc } from '../support/properties';
+import { attemptUntilEnd, createActivityWorld, expectFailure, failureOf } from './activity-world';
 import {
   createMemoryWorld,
   cutAfter,
@@ -45,14 +47,18 @@ type From = { offset: number; validator: string } | undefined;
 type Connection = (from: From) => VideoBody;
 const whole: Connection = (from) => openVideoBytes(video, from && { from });
 
-/** A world whose server answers each connection in its turn, and the offsets at which they begin. */
+/** A world whose server answers each connection in its turn, the offsets at which they begin, and their links. */
 function worldOf(connections: Connection[], options: MemoryWorldOptions = {}) {
   const offsets: (number | undefined)[] = [];
-  const open: VideoService['open'] = async (_link, { from } = {}) => {
+  const links: string[] = [];
+  let polls = 0;
+  const status = async () => reading({ state: 'succeeded', word: 'done', videoUrl: `${++polls}` });
+  const open: VideoService['open'] = async (link, { from } = {}) => {
+    links.push(link);
     offsets.push(from?.offset);
     return (connections[offsets.length - 1] ?? connections.at(-1) ?? whole)(from);
   };
-  return { offsets, ...createMemoryWorld(video, { service: { open }, ...options }) };
+  return { offsets, links, ...createMemoryWorld(video, { service: { status, open }, ...options }) };
 }
 
 test('a download stores the video of the service byte for byte, by a fresh link each time, and reports no secret', async () => {
@@ -208,10 +214,9 @@ describe('a download fails, with the task id, and leaves nothing behind,', () =>
   });
 });
 
-test('a storage with only the four methods that it must have receives a video whose connection is cut, and publishes it when it is complete', async () => {
-  const world = worldOf([(from) => cutAfter(5_000, whole(from)), whole], {
-    storage: { partsFolder: undefined },
-  });
+test('a storage with only the four methods that it must have gets a video whose connection was cut, when it is complete', async () => {
+  const storage = { partsFolder: undefined };
+  const world = worldOf([(from) => cutAfter(5_000, whole(from)), whole], { storage });
   expect((await world.download().result).video.uri).toBe('memory:test.mp4');
   expect([...world.stored.keys()]).toEqual(FILES);
   expect(world.stored.get('test.mp4')?.equals(video)).toBe(true);
@@ -285,6 +290,105 @@ test('a video is doubted if neither the server nor the file says where it ends',
   ]);
   expect(await warningsOf(endless, true)).toEqual([]);
   expect(await warningsOf(video, false)).toEqual([]);
+});
+
+describe('a video that', () => {
+  const CUT = 5_000;
+  const cut: Connection = (from) => cutAfter(CUT, whole(from));
+  const cutAtItsEnd: Connection = (from) => cutAfter(video.length, whole(from));
+  const beginning: Connection = () => openVideoBytes(video.subarray(0, CUT));
+  const another: Connection = () => openVideoBytes(replaced());
+  const replaced = () => Buffer.concat([video.subarray(0, -1_000), Buffer.alloc(1_000, 7)]);
+  const stalling: Connection = (from) => {
+    const { offset = 0, ...body } = whole(from);
+    const stream = new Readable({ read: () => undefined });
+    stream.push(video.subarray(offset, CUT));
+    return { ...body, offset, stream };
+  };
+  const endless: Connection = () => {
+    const chunks = function* () {
+      for (;;) yield video;
+    };
+    return { stream: Readable.from(chunks(), { objectMode: false }), bytes: undefined };
+  };
+  const failing =
+    (fault: ServiceFault): Connection =>
+    () => {
+      throw fault;
+    };
+  const refusing = (status: number) =>
+    failing(new ServiceFault('answered', { status, message: 'Request has expired' }));
+  const notAllowed = failing(new ServiceFault('not-allowed', { message: 'add the host to the setting' }));
+  /** The answer with another length, or none. */
+  const announced =
+    (connection: Connection, more?: number): Connection =>
+    (from) => ({ ...connection(from), bytes: more === undefined ? undefined : video.length + more });
+
+  /** Where in the video each connection starts. */
+  type Offsets = (number | 'end' | undefined)[];
+  test.each<[what: string, connections: Connection[], offsets: Offsets, stored?: () => Buffer]>([
+    ['is cut once and has no length', [announced(cut), whole], [undefined, CUT]],
+    ['is once announced as longer', [announced(cutAtItsEnd, 9), whole], [undefined, 'end', undefined]],
+    ['is replaced after a cut', [cut, another], [undefined, CUT], replaced],
+    ['is refused with 503 after a cut', [cut, refusing(503), whole], [undefined, CUT, CUT]],
+    ['is behind a link that expires in the middle', [cut, refusing(403), whole], [undefined, CUT, CUT]],
+  ])('%s is stored whole in the end', async (_what, connections, offsets, stored = () => video) => {
+    const world = worldOf(connections);
+    const { end } = await attemptUntilEnd((info) => world.download({}, info));
+    if (end instanceof ApplicationFailure) throw end;
+    expect(end.video).toMatchObject({ bytes: stored().length, sha256: sha256(stored()) });
+    expect(world.stored.get('test.mp4')?.equals(stored())).toBe(true);
+    expect([[...world.stored.keys()], world.parts()]).toEqual([FILES, []]);
+    expect(world.offsets).toEqual(offsets.map((offset) => (offset === 'end' ? video.length : offset)));
+    // Each connection has a link of its own.
+    expect(world.links).toEqual(offsets.map((_, index) => `${index + 1}`));
+  });
+
+  const FOREVER = 'ServiceUnreachable';
+  const pace = { windowMs: 20, leastBytes: 1_000 };
+  test.each<[what: string, connection: Connection, type: FailureType, connections: number, says: string]>([
+    ['is announced as shorter', announced(whole, -9), 'VideoCorrupt', 5, 'bytes arrived'],
+    ['ends too early and has no length', announced(beginning), 'VideoCorrupt', 5, ''],
+    ['never ends', endless, 'VideoTooLarge', 1, 'it has more than 1000000 bytes'],
+    ['is behind links that are refused', refusing(403), 'VideoUnavailable', 8 * 3, 'Request has expired'],
+    ['comes from an address that is not allowed', notAllowed, 'VideoUnavailable', 1, 'add the host'],
+    ['is always announced as longer', announced(cutAtItsEnd, 9), FOREVER, 10 * 3, 'socket closed'],
+    ['does not arrive', stalling, FOREVER, 10 * 3, 'bytes arrived in'],
+  ])('%s is not stored', async (_what, connection, type, connections, says) => {
+    const world = worldOf([connection], { pace, largestVideoBytes: 1_000_000 });
+    const { end, failures } = await attemptUntilEnd((info) => world.download({}, info));
+    if (!(end instanceof ApplicationFailure)) throw new Error(`it was stored as ${end.video.uri}`);
+    expect([failures.at(-1), !end.nonRetryable]).toEqual([type, type === FOREVER]);
+    expect(end.message).toContain(says);
+    expect(end.details).toEqual([expect.objectContaining({ taskId: TASK })]);
+    expect(world.links).toHaveLength(connections);
+    expect(world.stored.size).toBe(0);
+    // Of attempts that may be retried, the last one leaves its part.
+    expect(world.parts().length).toBeLessThanOrEqual(type === FOREVER ? 1 : 0);
+  });
+
+  test('is cut anywhere is resumed there', async () => {
+    const anywhere = fc.integer({ min: 1, max: video.length - 1 });
+    const isResumed = fc.asyncProperty(anywhere, async (at) => {
+      const world = worldOf([(from) => cutAfter(at, whole(from)), whole]);
+      expect((await world.download().result).video.sha256).toBe(sha256(video));
+      expect([world.offsets, world.parts()]).toEqual([[undefined, at], []]);
+    });
+    await fc.assert(isResumed, { numRuns: atLength(20, 500) });
+  });
+
+  test('is cut many times is stored if each connection makes progress', async () => {
+    const cuts = 6;
+    const long = Buffer.concat([video, box('free', Buffer.alloc((cuts + 1) * FRUITFUL_BYTES))]);
+    const some: Connection = (from) => cutAfter(FRUITFUL_BYTES, openVideoBytes(long, from && { from }));
+    const world = worldOf([
+      ...Array<Connection>(cuts).fill(some),
+      (from) => openVideoBytes(long, from && { from }),
+    ]);
+    expect((await world.download().result).video.sha256).toBe(sha256(long));
+    const offsets = Array.from({ length: cuts }, (_, index) => (index + 1) * FRUITFUL_BYTES);
+    expect(world.offsets).toEqual([undefined, ...offsets]);
+  });
 });
 
 describe('the next attempt on the same disk', () => {

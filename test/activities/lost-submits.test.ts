@@ -7,6 +7,7 @@ import { SERVICE_MEMO, TASK_ID_MEMO } from '../../src/contract/names';
 import { POST_BEFORE_DEADLINE_MS } from '../../src/contract/policies';
 import { ServiceFault, type VideoService } from '../../src/service';
 import { StorageFault, type VideoStorage } from '../../src/storage';
+import type { Faults } from '../../src/testing';
 import { expectFailure, failureOf } from './activity-world';
 import { following, REQUEST, useSubmitWorld, withoutWaits } from './submit-world';
 
@@ -27,6 +28,13 @@ async function sendElsewhere(more: { service?: string; at?: string } = LONG_AGO)
   return id;
 }
 const NOW = () => ({ at: new Date().toISOString() });
+
+/** The id of a lost submit of the job, whose answer is a reset. */
+async function loseSubmit(...next: Faults['submit'][]): Promise<string> {
+  here.emulator.next('submit', RESET, ...next);
+  const { details } = await expectFailure(submit(), 'SubmitUnconfirmed', 'for good');
+  return details.lostSubmit ?? '';
+}
 
 test.each(['hold', 'resubmit'] as const)(
   'a request that another run sent a moment ago has a few seconds for its answer, on lost submit %s',
@@ -75,9 +83,8 @@ test.each([
   expect(details).toMatchObject({ onLostSubmit: policy, lostSubmit: lastSend?.id });
 });
 
-test('a lost submit that somebody decided to repeat is sent again, with the same key, and asked about no more', async () => {
-  here.emulator.next('submit', RESET, LIMITED);
-  const { lostSubmit = '' } = (await failureOf(submit())).details;
+test('a lost submit that somebody decided to repeat is sent again, with the same key, and not asked about again', async () => {
+  const lostSubmit = await loseSubmit(LIMITED);
   const repeats = [lostSubmit];
   const limited = submit({ repeats });
   expect((await failureOf(limited)).failure.type).toBe('RateLimited');
@@ -109,8 +116,7 @@ test.each<[what: string, input: object, before: string | undefined, type: Failur
 );
 
 test('a lost submit stays decided in a later run, and possible: refusals leave a task open', async () => {
-  here.emulator.next('submit', RESET, UNAUTHORIZED, UNAUTHORIZED);
-  const { lostSubmit = '' } = (await failureOf(submit())).details;
+  const lostSubmit = await loseSubmit(UNAUTHORIZED, UNAUTHORIZED);
   const repeated = await failureOf(submit({ repeats: [lostSubmit] }));
   const later = await failureOf(submit());
   for (const { failure, details } of [repeated, later]) {
@@ -388,11 +394,11 @@ test.each<[string, 'is sent' | 'is lost', Event[]]>([
   expect(here.posts()).toBe(1);
 });
 
-test('a submit after a reset does not take anything but text for a task', async () => {
+test('a submit after a reset takes only text for the id of a task', async () => {
   await expectLost(submitAfterReset({ own, before: { ...SUBMITTED, memo: { [TASK_ID_MEMO]: 7 } } }));
 });
 
-test('a submit after a reset may come after one in a run that Temporal has deleted', async () => {
+test('a submit after a reset may be lost in a run that Temporal has deleted', async () => {
   await expectLost(submitAfterReset({ own }));
   const deleted = new WorkflowNotFoundError('gone', here.job, 'before');
   await expectLost(submitAfterReset({ own, before: { ...SUBMITTED, memo: deleted } }));
@@ -410,7 +416,7 @@ test('a submit after a reset waits while Temporal cannot be asked', async () => 
   expect(here.posts()).toBe(0);
 });
 
-test('a submit after a reset is sent when somebody has decided about exactly that run, and asks no more after a 429', async () => {
+test('a submit after a reset is sent when somebody has decided about exactly that run, also after a 429', async () => {
   here.emulator.next('submit', LIMITED);
   await expectLost(submitAfterReset({ own, before: SUBMITTED }, { repeats: ['run/another'] }));
   const repeats = ['run/before'];
@@ -421,8 +427,7 @@ test('a submit after a reset is sent when somebody has decided about exactly tha
 });
 
 test('a submit after a reset reports the send on record, which has an id, and is asked about once', async () => {
-  here.emulator.next('submit', RESET, LIMITED);
-  const { lostSubmit = '' } = (await failureOf(here.submit())).details;
+  const lostSubmit = await loseSubmit(LIMITED);
   const after = { attempt: 2, heartbeatDetails: { attemptWithoutTask: 1 } };
   const again = (repeats: string[], info = {}) =>
     here.submit(
@@ -445,7 +450,7 @@ test('a submit after a reset that is answered 422 may have been refused for a ke
   expect((await failureOf(attempt)).failure.type).toBe('SubmitUnconfirmed');
 });
 
-test('the runs of a job that are read are all those that it was reset from, however often', async () => {
+test('a submit after a reset reads all runs that the job was reset from, however often', async () => {
   const second = { events: [resetFrom('first')] };
   await expectLost(
     submitAfterReset({ own: { events: [resetFrom('second')] }, second, first: SUBMITTED }),
@@ -457,12 +462,12 @@ test.each<[string, Event]>([
   ['continued as new', { workflowExecutionContinuedAsNewEventAttributes: { newExecutionRunId: 'next' } }],
   ['failed and was retried', { workflowExecutionFailedEventAttributes: { newExecutionRunId: 'next' } }],
   ['timed out and was retried', { workflowExecutionTimedOutEventAttributes: { newExecutionRunId: 'next' } }],
-])('the runs of a job that are read are also those after a run that %s', async (_, ending) => {
+])('a submit after a reset also reads the runs after one that %s', async (_, ending) => {
   const runs = { own, before: { events: [ending] }, next: { events: [], memo } };
   expect(await submitAfterReset(runs).result).toMatchObject({ taskId: 'task-1' });
 });
 
-test('the runs of a job that are read are those before a retry, but not those before it continued as new by itself', async () => {
+test('a submit after a retry reads the runs before it, but not those before the job continued as new by itself', async () => {
   const retried = { own: { events: [startedAfter('first', RETRIED)] }, first: SUBMITTED };
   await expectLost(submitAfterReset(retried), 'first');
   const client = temporalWith({ own: { events: [startedAfter('first', CONTINUED_AS_NEW)] } });
@@ -470,14 +475,14 @@ test('the runs of a job that are read are those before a retry, but not those be
   expect(client.read).toEqual(['own']);
 });
 
-test('the runs of a job that are read are no runs without a name, and the own submits are known', async () => {
+test('a submit after a reset reads no run without a name, and knows the submits of its own run', async () => {
   const events = [resetFrom(''), startedAfter('', RETRIED), scheduled(5)];
   const client = temporalWith({ own: { events } });
   await submitAfterReset({}, {}, client).result;
   expect(client.read).toEqual(['own']);
 });
 
-test('the runs of a job that are read are none of an activity without a workflow', async () => {
+test('a submit of an activity without a workflow reads no runs', async () => {
   const alone = { workflowExecution: undefined, inWorkflow: false, activityId: here.job };
   await here.submit({ request: REQUEST, isReset: true }, { info: alone }).result;
   expect(here.posts()).toBe(1);
