@@ -18,7 +18,6 @@ import { DIALECT_NAMES } from '../dialects';
 import { OWN_INTERFACES } from '../dialects/own-interfaces';
 import { blocksOf, pageNames, readPage, readReadme, readSkill, sectionOf } from '../support/docs-page';
 import { brokenLinks, pagesIn } from '../support/markdown-links';
-import { filesOfOneVideo, MOST_FILES } from '../support/one-video';
 
 const ROOT = join(__dirname, '../..');
 const read = (file: string) => readFileSync(join(ROOT, file), 'utf8');
@@ -252,3 +251,14 @@ describe('llms.txt', () => {
     expect(brokenLinks(ROOT, ['llms.txt'])).toEqual([]);
   });
 });
+
+/** As many as one can read in an hour. */
+const MOST_FILES = 22;
+
+/** The files that the page about the architecture walks one video through. */
+function filesOfOneVideo(): { file: string; sentence: string }[] {
+  const lines = sectionOf(readPage('architecture.md'), 'One video through the code').matchAll(
+    /^\d+\. `([\w./-]+[.]ts)`:? (.+)$/gm,
+  );
+  return [...lines].map(([, file = '', sentence = '']) => ({ file, sentence }));
+}

@@ -36,9 +36,8 @@ import { COMMANDS } from '../compose/commands';
 import * as compose from '../compose/page';
 import { parseManifests } from '../kubernetes/manifests';
 import { blocksOf, pageNames, readPage, readReadme, readSkill, sectionOf } from '../support/docs-page';
-import { answerTable, breakList, failureTable } from '../support/documented-tables';
-import { settingsTable } from '../support/settings-table';
 import { WEBHOOK_SECRET } from '../support/webhook-receiver';
+import { answerTable, breakList, failureTable, settingsTable } from './documented-tables';
 
 const ROOT = join(__dirname, '../..');
 const read = (file: string) => readFileSync(join(ROOT, file), 'utf8');

@@ -5,10 +5,10 @@ import { videoModel } from '../../src/ai-sdk';
 import { createFileStorage } from '../../src/storage';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
 import { callOf } from '../ai-sdk/model-call';
-import { AiSdkProject } from '../support/ai-sdk-project';
 import { blocksOf, readPage, sectionOf } from '../support/docs-page';
 import { captureLogs } from '../support/logs';
 import { failureOf, inWorld, pause, type World, type WorldOptions } from '../support/world';
+import { AiSdkProject } from './ai-sdk-project';
 
 let env: VideoTestEnvironment;
 let project: AiSdkProject;

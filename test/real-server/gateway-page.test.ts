@@ -8,11 +8,11 @@ import { MAX_DURATION_SECONDS } from '../../src/contract/request';
 import { createVideoGateway, type VideoGateway } from '../../src/gateway';
 import { makeKey } from '../../src/gateway/gateway-keys';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
-import { BROWSER_TIMEOUT_MS, findBrowser } from '../support/browser';
 import { HTML, PNG, sha256Of } from '../support/images';
 import { captureLogs } from '../support/logs';
 import { testAtNight } from '../support/nightly';
 import { keepRunning, quickWorkflows } from '../support/world';
+import { BROWSER_TIMEOUT_MS, findBrowser } from './browser';
 
 const CHROMIUM_ARGS = ['--no-sandbox', '--disable-gpu', '--disable-background-networking', '--no-first-run'];
 const TEMPORAL_UI = 'http://temporal.example:8233';

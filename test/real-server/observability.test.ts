@@ -19,10 +19,10 @@ import { captureLogs, type LogLine } from '../support/logs';
 import { atLength, testAtNight } from '../support/nightly';
 import { buildPromcheck, PROMCHECK_TIMEOUT_MS } from '../support/promcheck';
 import { QUICK_PROFILE } from '../support/quick-profile';
-import { type SeenSpan, startTracing } from '../support/traced-process';
 import { startWebhookReceiver, WEBHOOK_SECRET, type WebhookReceiver } from '../support/webhook-receiver';
 import { killLeftoverWorkers, startWorkerProcess } from '../support/worker-process';
 import { failureOf, keepRunning, pause, quickWorkflows, untilProgress } from '../support/world';
+import { type SeenSpan, startTracing } from './traced-process';
 
 jest.setTimeout(120_000);
 

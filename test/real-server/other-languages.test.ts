@@ -16,7 +16,7 @@ import {
 import { type HistoryEvent, historyOf } from '../support/history';
 import { captureLogs } from '../support/logs';
 import { describeAtNight } from '../support/nightly';
-import { findPythonClient, PYTHON_TIMEOUT_MS } from '../support/python-client';
+import { findPythonWith, PYTHON_TIMEOUT_MS } from '../support/python-packages';
 import { type Printed, runInShell } from '../support/temporal-command';
 import { keepRunning, pause, quickWorkflows, untilProgress } from '../support/world';
 
@@ -185,7 +185,7 @@ describe('the commands for those on call', () => {
 describeAtNight('Temporal’s Python SDK', () => {
   let python: string;
   beforeAll(async () => {
-    python = await findPythonClient();
+    python = await findPythonWith('temporalio', 'requirements.txt');
   }, PYTHON_TIMEOUT_MS);
 
   const [succeeding, failing] = commandsOf(sectionOf(page, 'In Python'));

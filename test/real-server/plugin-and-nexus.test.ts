@@ -21,8 +21,8 @@ import { createVideoWorker, type VideoWorkerOptions } from '../../src/worker/vid
 import { closed, replyJson, startRawServer } from '../service/raw-server';
 import type { makeTrailer } from '../support/host-workflows';
 import { captureLogs } from '../support/logs';
-import type { askProgress, decide, Outcome, orderAndCancel, orderVideo } from '../support/nexus-callers';
 import { failureOf, keepRunning, pause, quickWorkflows, untilProgress } from '../support/world';
+import type { askProgress, decide, Outcome, orderAndCancel, orderVideo } from './nexus-callers';
 
 const CALLERS = 'callers';
 const endpoint = `videos-${randomUUID()}`;

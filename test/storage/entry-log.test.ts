@@ -12,8 +12,8 @@ import {
   type VideoStorage,
 } from '../../src/storage';
 import { ChildProcesses } from '../support/child-processes';
-import { SlowWrites, slowStorage } from '../support/slow-storage';
 import { eventually } from '../temporal-server/eventually';
+import { SlowWrites, slowStorage } from './slow-writes';
 
 interface Note {
   id: string;

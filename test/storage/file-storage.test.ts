@@ -25,13 +25,13 @@ import {
   storageFault,
   type VideoStorage,
 } from '../../src/storage';
-import { disk } from '../support/faulty-disk';
 import { eventually } from '../temporal-server/eventually';
+import { disk } from './faulty-disk';
 import { itFulfilsTheContract, partOf, store, storedAt, VIDEO, wholeOf } from './storage-contract';
 
 jest.mock('node:fs/promises', () =>
   jest
-    .requireActual<typeof import('../support/faulty-disk')>('../support/faulty-disk')
+    .requireActual<typeof import('./faulty-disk')>('../support/faulty-disk')
     .disk.over(jest.requireActual('node:fs/promises')),
 );
 

@@ -10,13 +10,13 @@ import { createVideoService, type OpenedVideoService } from '../../src/service';
 import { createFileStorage, type VideoStorage } from '../../src/storage';
 import { startEmulator } from '../../src/testing/emulator';
 import { startAttempt } from '../activities/activity-world';
-import { disk } from '../support/disk-recorder';
 import { recordsIn } from '../support/stored-files';
+import { disk } from './disk-recorder';
 import { partOf, store, VIDEO } from './storage-contract';
 
 jest.mock('node:fs/promises', () =>
   jest
-    .requireActual<typeof import('../support/disk-recorder')>('../support/disk-recorder')
+    .requireActual<typeof import('./disk-recorder')>('../support/disk-recorder')
     .disk.record(jest.requireActual('node:fs/promises')),
 );
 

@@ -17,9 +17,9 @@ import { reply, replyJson, startRawServer } from '../service/raw-server';
 import { readPage, sectionOf } from '../support/docs-page';
 import { historyOf } from '../support/history';
 import { captureLogs, type LogLine } from '../support/logs';
-import { readMetrics } from '../support/read-metrics';
 import { filesIn, recordsIn } from '../support/stored-files';
 import { failureOf, inWorld, pause, type World, type WorldOptions } from '../support/world';
+import { readMetrics } from './read-metrics';
 
 const SECTION = sectionOf(readPage('failures.md'), 'Where a failure shows');
 const TYPES = Object.keys(FAILURES).filter(isFailureType);

@@ -1,3 +1,5 @@
+import type { Setting } from '../../src/config/read-setting';
+import { SETTINGS } from '../../src/config/settings';
 import { FAILURES, type FailureType } from '../../src/contract/failure-table';
 import {
   type AnsweredCall,
@@ -77,4 +79,26 @@ function joinAlike(rows: string[][]): string[][] {
 
 function table(columns: string[], rows: (string | number)[][]): string {
   return [columns, columns.map(() => '---'), ...rows].map((cells) => `| ${cells.join(' | ')} |`).join('\n');
+}
+
+/** The settings as the configuration page shows them: one table per group. */
+export function settingsTable(): string {
+  return Object.entries(SETTINGS)
+    .map(([group, settings]) => {
+      const rows = Object.entries<Setting>(settings).map(([name, setting]) => settingRow(name, setting));
+      return [`## ${group}`, '', '| Variable | Meaning | Default |', '| --- | --- | --- |', ...rows].join(
+        '\n',
+      );
+    })
+    .join('\n\n');
+}
+
+function settingRow(name: string, { meaning, unset, type, isSecret }: Setting): string {
+  const names = isSecret ? `\`${name}\` or \`${name}_FILE\`` : `\`${name}\``;
+  return ['', names, meaning, unset ?? defaultOf(type), ''].join(' | ').trim().replace('|  |', '| |');
+}
+
+function defaultOf(type: Setting['type']): string {
+  const value = type.parse(undefined);
+  return value === undefined ? '' : `\`${value}\``;
 }

@@ -1,15 +1,5 @@
-import { once } from 'node:events';
-import {
-  createServer,
-  type IncomingHttpHeaders,
-  type IncomingMessage,
-  request,
-  type ServerResponse,
-} from 'node:http';
-import { buffer } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { VideoStorage } from '../../src/storage';
-import { freePort, LOOPBACK } from '../../src/temporal-server/loopback-port';
 
 export interface SlowWrite {
   /** In a bucket, with its prefix in front. */
@@ -77,67 +67,5 @@ export function slowStorage(storage: VideoStorage, writes: SlowWrites): VideoSto
     ...storage,
     write: (key, ...rest) => writes.run(key, () => storage.write(key, ...rest)),
     create: (key, content) => writes.run(key, () => storage.create(key, content)),
-  };
-}
-
-export interface SlowS3 {
-  /** Use it instead of the server's. */
-  readonly endpoint: string;
-  stop(): Promise<void>;
-}
-
-/** A proxy before an S3 server whose PUTs are slow: it takes the whole of one, and passes it on later. */
-export async function startSlowS3(upstream: string, writes: SlowWrites): Promise<SlowS3> {
-  const pass = async (incoming: IncomingMessage, answer: ServerResponse) => {
-    const body = await buffer(incoming);
-    // Its host is signed, and stays.
-    const { expect: _, ...headers } = incoming.headers;
-    const send = () => exchange(new URL(incoming.url ?? '/', upstream), incoming.method, headers, body);
-    const key = decodeURIComponent(new URL(incoming.url ?? '/', upstream).pathname);
-    const answered = await (incoming.method === 'PUT' ? writes.run(key, send) : send());
-    answer.writeHead(answered.status, answered.headers).end(answered.body);
-  };
-  const server = createServer();
-  server.on('request', (incoming, answer) => {
-    pass(incoming, answer).catch(() => answer.destroy());
-  });
-  server.on('checkContinue', (incoming, answer) => {
-    answer.writeContinue();
-    pass(incoming, answer).catch(() => answer.destroy());
-  });
-  const port = await freePort();
-  server.listen(port, LOOPBACK);
-  await once(server, 'listening');
-  return {
-    endpoint: `http://${LOOPBACK}:${port}`,
-    async stop() {
-      await writes.land();
-      server.closeAllConnections();
-      server.close();
-      await once(server, 'close');
-    },
-  };
-}
-
-interface Exchange {
-  status: number;
-  headers: IncomingHttpHeaders;
-  body: Buffer;
-}
-
-async function exchange(
-  url: URL,
-  method: string | undefined,
-  headers: IncomingHttpHeaders,
-  body: Buffer,
-): Promise<Exchange> {
-  const onward = request(url, { method, headers, agent: false });
-  onward.end(body);
-  const [answered]: IncomingMessage[] = await once(onward, 'response');
-  if (answered === undefined) throw new Error('no answer');
-  return {
-    status: answered.statusCode ?? 500,
-    headers: answered.headers,
-    body: await buffer(answered),
   };
 }

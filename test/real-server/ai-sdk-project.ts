@@ -1,7 +1,7 @@
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { ChildProcesses, type RunningProcess } from './child-processes';
+import { ChildProcesses, type RunningProcess } from '../support/child-processes';
 
 const ROOT = join(__dirname, '../..');
 /** Installed apart: the AI SDK asks for a newer Node than this package does. */

@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 import { brotliDecompress } from 'node:zlib';
 import { readServerOptions } from '../../src/config/temporal-config';
 import { findOnSearchPath, runTool } from '../../src/temporal-server/child-process';
-import { buildOnce, requireOnSearchPath } from './build-once';
+import { buildOnce, requireOnSearchPath } from '../support/build-once';
 
 /** For `beforeAll`: 62 MB take four minutes at 2 Mbit/s. */
 export const BROWSER_TIMEOUT_MS = 6 * 60_000;
