@@ -6,7 +6,7 @@ import { exitCodeOf } from '../../src/cli/exit-codes';
 import { openLocalStack } from '../../src/cli/local-stack';
 import { imagesFrom } from '../../src/cli/local-workers';
 import { withJobs } from '../../src/cli/open-jobs';
-import { joinOrClaim, readStackNote } from '../../src/cli/stack-note';
+import { joinOrClaim } from '../../src/cli/stack-note';
 import { EXIT } from '../../src/cli/terminal';
 import { FakeTerminal } from './fake-terminal';
 
@@ -73,15 +73,6 @@ test('only one of many processes has the claim at a time, and the next gets it a
   };
   await Promise.all(Array.from({ length: 5 }, hold));
   expect(most).toEqual([1, 1, 1, 1, 1]);
-});
-
-test('others read the note until it is removed', async () => {
-  const { writeNote, removeNote, release } = await open();
-  await writeNote(note);
-  expect(await readStackNote(folder)).toEqual(note);
-  await removeNote();
-  expect(await readStackNote(folder)).toBeUndefined();
-  await release();
 });
 
 test.each([

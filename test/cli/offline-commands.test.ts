@@ -105,14 +105,12 @@ Everything was understood.
 
   it.each([
     ['{"task_id":"a","status":"brewing"}', '200', '  state     unknown, in its words "brewing"  at status\n'],
-    ['{"id":"a","status":"running","progress":0.5}', '200', '  progress  50 %  at progress\n'],
     ['', '202', '  state     running, without a word for it\n'],
     [
       '<html>',
       '200',
       '  the body is not a JSON object or list: if it is a web page, check VIDEO_API_BASE_URL\n',
     ],
-    ['<html>', '503', '  error: nothing found\n'],
     ['{"detail":"No credit"}', '402', '  message   No credit  at detail\n'],
     ['{"id":"a","status":"P3"}', '200', 'What does "P3" mean? Put it under queued, '],
     ['{}', '200', 'No profile can be guessed from this.\n'],
@@ -150,21 +148,16 @@ Everything was understood.
     expect(await explain(args)).toEqual({ code: 2, out: '', err: expect.stringMatching(line) });
   });
 
-  it('reads with the configured profile, or that of a service, and proposes a complete one', async () => {
-    const VIDEOGEN_PROFILE = save('read: { taskId: ticket.no, state: ticket.phase }\n', 'mine.yaml');
-    const configured = await explain([save(TICKET)], { VIDEOGEN_PROFILE });
-    expect(configured.code).toBe(0);
-    const [today, proposed] = proposalIn(configured.out);
+  it('reads with the profile of a service', async () => {
+    const profile = { read: { taskId: 'ticket.no', state: 'ticket.phase' } };
+    const kling = { baseUrl: 'https://kling.example.com', key: { env: 'K' }, profile };
+    const VIDEOGEN_SERVICES_FILE = save(JSON.stringify({ services: { kling } }), 'services.json');
+    const { code, out } = await explain([save(TICKET), '--service', 'kling'], { VIDEOGEN_SERVICES_FILE });
+    expect(code).toBe(0);
+    const [today, proposed] = proposalIn(out);
     expect(today).toMatch(/task id +7 {2}at ticket\.no\n/);
-    expect(parse(proposed)).toEqual({
-      read: { taskId: 'ticket.no', state: 'ticket.phase', video: 'deliverable.href' },
-    });
-
-    const own = { baseUrl: 'https://kling.example.com', key: { env: 'K' }, profile: parse(proposed) };
-    const VIDEOGEN_SERVICES_FILE = save(JSON.stringify({ services: { kling: own } }), 'services.json');
-    const named = await explain([save(TICKET), '--service', 'kling'], { VIDEOGEN_SERVICES_FILE });
-    expect(named.code).toBe(0);
-    expect(named.out).toMatch(/video +https:\/\/cdn\.example\.com\/a\.mp4 {2}at deliverable\.href\n/);
+    // A proposal is complete: it has what was read already.
+    expect(parse(proposed)).toEqual({ read: { ...profile.read, video: 'deliverable.href' } });
   });
 });
 
@@ -285,11 +278,11 @@ describe('spend', () => {
     expect((await spend(['--json'])).code).not.toBe(0);
   });
 
-  it.each(['yesterday', '2026-13-45', '1e400d'])('refuses --since %j with the fix', async (since) => {
-    expect(await spend(['--since', since])).toMatchObject({
-      code: 2,
-      err: expect.stringMatching(/^--since is ".*": give .+\.\n$/),
-    });
+  it('refuses a --since that is no time, with the fix', async () => {
+    for (const since of ['yesterday', '2026-13-45', '1e400d']) {
+      const { code, err } = await spend(['--since', since]);
+      expect([code, err]).toEqual([2, expect.stringMatching(/^--since is ".*": give .+\.\n$/)]);
+    }
   });
 });
 
@@ -342,13 +335,10 @@ describe('encryption-key', () => {
   }
   const ringInFile = () => readEncryptionKeys({ VIDEOGEN_ENCRYPTION_KEYS_FILE: file });
 
-  it('prints a key that is a ring by itself', async () => {
-    const { code, out } = await encryptionKey('2026-11');
-    expect(code).toBe(0);
-    expect(readEncryptionKeys({ VIDEOGEN_ENCRYPTION_KEYS: out })?.writingId).toBe('2026-11');
-  });
-
-  it('puts a key first in a private file, and shows it nowhere else', async () => {
+  it('prints a key that is a ring by itself, or puts it first in a private file and shows it nowhere else', async () => {
+    const printed = await encryptionKey('2026-05');
+    expect(printed.code).toBe(0);
+    expect(readEncryptionKeys({ VIDEOGEN_ENCRYPTION_KEYS: printed.out })?.writingId).toBe('2026-05');
     await encryptionKey('2026-05', '--file', file);
     const err = `Put 2026-11 first in ${file}: it encrypts after a restart. The other keys still decrypt.\n`;
     expect(await encryptionKey('2026-11', '--file', file)).toEqual({ code: 0, out: '', err });

@@ -81,10 +81,8 @@ test('every option of batch becomes part of the batch, and nothing else does', a
   expect((await batchOf(toLines(foxes), {}, SERVICE)).input).toEqual({ requests: foxes });
 });
 
-test('the emulator is polled every second, a real service at the default interval', async () => {
-  const everySecond = { polling: { min: '1s', max: '1s' } };
-  expect(readJob('A red fox', {}, {})).toMatchObject(everySecond);
-  expect((await batchOf(toLines(foxes))).input).toMatchObject(everySecond);
+test('the emulator is polled every second, a real service at the default interval', () => {
+  expect(readJob('A red fox', {}, {})).toMatchObject({ polling: { min: '1s', max: '1s' } });
 });
 
 test('further fields that the profile allows become part of the request, as JSON or as text', async () => {

