@@ -8,7 +8,7 @@ import {
   FaultSource,
   faultsOn,
 } from '../../src/testing/faults';
-import { type Answer, clock, FOX, start, TEXT, taskIdOf } from './service-client';
+import { type Answer, clock, FOX, fetchFile, start, taskIdOf } from './service-client';
 
 const statuses = (answers: Answer[]) => answers.map(({ status }) => status).sort();
 const answerOf = ({ status, body }: Answer) => [status, body];
@@ -53,54 +53,54 @@ it('an emulator with chaos uses scripted faults before random ones', async () =>
 });
 
 type World = Awaited<ReturnType<typeof start>>;
-interface Call {
-  method: 'GET' | 'POST';
-  path: string;
-  body?: string;
-}
+type Call = () => Promise<{ status: number }>;
 
 /** The three calls that every service has, each of its own task. */
 const CALLS: [call: 'submit' | 'status' | 'download', prepare: (world: World) => Promise<Call>][] = [
-  ['submit', async () => ({ method: 'POST', path: TEXT, body: JSON.stringify(FOX) })],
-  ['status', async ({ makeTask }) => ({ method: 'GET', path: `/v1/videos/${await makeTask()}` })],
+  [
+    'submit',
+    async ({ submit }) =>
+      () =>
+        submit(),
+  ],
+  [
+    'status',
+    async ({ makeTask, poll }) => {
+      const taskId = await makeTask();
+      return () => poll(taskId);
+    },
+  ],
   [
     'download',
-    async ({ emulator, makeLink }) => ({
-      method: 'GET',
-      path: (await makeLink()).slice(emulator.url.length),
-    }),
+    async ({ makeLink }) => {
+      const link = await makeLink();
+      return () => fetchFile(link);
+    },
   ],
 ];
 
-const send = ({ emulator }: World, { method, path, body }: Call) => {
-  const headers = { authorization: `Bearer ${emulator.apiKey}`, 'content-type': 'application/json' };
-  return fetch(emulator.url + path, { method, headers, body });
-};
-
-describe.each(CALLS)('the next %s', (call, prepare) => {
+describe.each(CALLS)('the next %s', (name, prepare) => {
   it.each<[fault: AnswerFault, recorded: number | undefined]>([
     [{ kind: 'reset' }, undefined],
     [{ kind: 'cut-headers' }, 200],
     [{ kind: 'cut-body' }, 200],
   ])('loses its answer by %j, also twice, and the one after it does not', async (fault, recorded) => {
     const world = await start();
-    const prepared = await prepare(world);
-    world.emulator.next(call, fault, fault);
+    const call = await prepare(world);
+    world.emulator.next(name, fault, fault);
     for (let i = 0; i < 2; i++) {
-      await expect(send(world, prepared).then((answer) => answer.arrayBuffer())).rejects.toThrow();
-      expect(world.emulator.calls.at(-1)).toMatchObject({ call, status: recorded });
+      await expect(call()).rejects.toThrow();
+      expect(world.emulator.calls.at(-1)).toMatchObject({ call: name, status: recorded });
     }
-    const answer = await send(world, prepared);
-    expect(answer.status).toBe(200);
-    expect((await answer.arrayBuffer()).byteLength).toBe(Number(answer.headers.get('content-length')));
+    expect((await call()).status).toBe(200);
   });
 
   it('gets no answer until the emulator is closed', async () => {
     const world = await start();
-    const prepared = await prepare(world);
-    world.emulator.next(call, { kind: 'hang' });
+    const call = await prepare(world);
+    world.emulator.next(name, { kind: 'hang' });
     // Either of the two may arrive first and hang.
-    const both = [send(world, prepared), send(world, prepared)];
+    const both = [call(), call()];
     expect((await Promise.race(both)).status).toBe(200);
     await world.emulator.close();
     const ends = await Promise.allSettled(both);
@@ -117,24 +117,19 @@ it('an invalid submit is refused as such, before any scripted fault', async () =
   expect(emulator.generations()).toHaveLength(0);
 });
 
-describe('a task', () => {
-  const failure = { code: FAILURE.code, message: FAILURE.message };
-
-  it('whose submit met failed-task runs for its job time, then fails for good; one whose poll met it, at once', async () => {
-    const { emulator, makeTask, viewOf } = await start();
-    emulator.next('submit', FAILURE);
-    const later = await makeTask();
-    clock.nowMs = 500;
-    expect(await viewOf(later)).toEqual({ task_id: later, status: 'running', progress: 50 });
-    for (clock.nowMs of [1_000, 2_000])
-      expect(await viewOf(later)).toEqual({ task_id: later, status: 'failed', error: failure });
-
-    clock.nowMs = 0;
-    const taskId = await makeTask();
-    emulator.next('status', FAILURE);
-    for (clock.nowMs of [0, 500, 2_000])
-      expect(await viewOf(taskId)).toEqual({ task_id: taskId, status: 'failed', error: failure });
-  });
+it('a task whose submit met failed-task fails after its job time, one whose poll met it at once, both for good', async () => {
+  const { emulator, makeTask, viewOf } = await start();
+  const error = { code: FAILURE.code, message: FAILURE.message };
+  emulator.next('submit', FAILURE);
+  const later = await makeTask();
+  const atOnce = await makeTask();
+  emulator.next('status', FAILURE);
+  for (clock.nowMs of [0, 500, 2_000])
+    expect(await viewOf(atOnce)).toEqual({ task_id: atOnce, status: 'failed', error });
+  clock.nowMs = 500;
+  expect(await viewOf(later)).toEqual({ task_id: later, status: 'running', progress: 50 });
+  for (clock.nowMs of [1_000, 2_000])
+    expect(await viewOf(later)).toEqual({ task_id: later, status: 'failed', error });
 });
 
 it('a download that stalls sends the set number of bytes and no more', async () => {
@@ -167,24 +162,26 @@ describe('a service that can cancel', () => {
     expect(emulator.calls.at(-2)).toMatchObject({ call: 'cancel', method: 'DELETE', status: 200 });
   });
 
-  it.each(['succeeded', 'cancelled', 'failed'])(
-    'answers HTTP 409 to a task that is %s, and leaves it so',
-    async (how) => {
-      const { emulator, makeTask, cancel, poll, viewOf } = await startCancelling();
-      const taskId = await makeTask();
-      if (how === 'succeeded') clock.nowMs += 1_000;
-      if (how === 'cancelled') await cancel(taskId);
-      if (how === 'failed') {
+  it('answers HTTP 409 to a task that is over, and leaves it so', async () => {
+    const { emulator, makeTask, cancel, poll, viewOf } = await startCancelling();
+    const ends = {
+      succeeded: async () => {
+        clock.nowMs += 1_000;
+      },
+      cancelled: cancel,
+      failed: async (taskId: string) => {
         emulator.next('status', FAILURE);
         await poll(taskId);
-      }
-      expect(answerOf(await cancel(taskId))).toEqual([
-        409,
-        { error: { code: 'task_over', message: `the task is over: it is ${how}` } },
-      ]);
-      expect(await viewOf(taskId)).toMatchObject({ status: how });
-    },
-  );
+      },
+    };
+    for (const [status, end] of Object.entries(ends)) {
+      const taskId = await makeTask();
+      await end(taskId);
+      const error = { code: 'task_over', message: `the task is over: it is ${status}` };
+      expect(answerOf(await cancel(taskId))).toEqual([409, { error }]);
+      expect(await viewOf(taskId)).toMatchObject({ status });
+    }
+  });
 
   it('cancels nothing for an unknown task, without the key, or if it refuses the call', async () => {
     const { emulator, makeTask, cancel, viewOf } = await startCancelling();
@@ -221,47 +218,28 @@ it('a service without cancelling answers HTTP 404', async () => {
   expect(await viewOf(taskId)).toMatchObject({ status: 'queued' });
 });
 
-describe('a service with a limit of tasks at once', () => {
-  it('refuses one more submit with HTTP 429 and the reason, without Retry-After and without a task', async () => {
-    const { emulator, submit, submitAll } = await start({ concurrentTasks: 2 });
-    await submitAll(2);
-    const refused = await submit();
-    expect(answerOf(refused)).toEqual([
-      429,
-      { error: { code: 'concurrency_limit', message: 'too many tasks at once: the limit is 2' } },
-    ]);
-    expect(refused.headers).not.toHaveProperty('retry-after');
-    expect(emulator.generations()).toHaveLength(2);
-  });
-
-  it('never takes more, even of submits that arrive together', async () => {
-    const { emulator, submitAll } = await start({ concurrentTasks: 5 }, 12);
-    expect(statuses(await submitAll(12))).toEqual([...Array(5).fill(200), ...Array(7).fill(429)]);
-    expect(emulator.generations()).toHaveLength(5);
-  });
+it('a service with a limit of tasks refuses more with HTTP 429 and the reason, even if they arrive together', async () => {
+  const { emulator, submit, submitAll } = await start({ concurrentTasks: 5 }, 12);
+  expect(statuses(await submitAll(12))).toEqual([...Array(5).fill(200), ...Array(7).fill(429)]);
+  expect(emulator.generations()).toHaveLength(5);
+  const refused = await submit();
+  const error = { code: 'concurrency_limit', message: 'too many tasks at once: the limit is 5' };
+  expect(answerOf(refused)).toEqual([429, { error }]);
+  expect(refused.headers).not.toHaveProperty('retry-after');
 });
 
 describe('an honoured idempotency key', () => {
-  const startHonouring = () => start({ idempotencyKeys: 'honoured' });
-
-  it('returns the same task for the same request, however late and in whatever order of fields', async () => {
-    const { emulator, submit } = await startHonouring();
+  it('returns the same task for the same request, however late, and is refused with HTTP 422 for another', async () => {
+    const { emulator, submit } = await start({ idempotencyKeys: 'honoured' });
     const first = await submit({ ...FOX, seed: 7, duration: 5 }, 'k-1');
     clock.nowMs += 100_000;
+    // Its fields may come in another order.
     expect(answerOf(await submit({ duration: 5, seed: 7, ...FOX }, 'k-1'))).toEqual([200, first.body]);
-    expect(emulator.generations()).toMatchObject([{ taskId: taskIdOf(first), idempotencyKey: 'k-1' }]);
-    expect(emulator.calls).toHaveLength(2);
-  });
-
-  it('is refused with HTTP 422 for another request, without a task', async () => {
-    const { emulator, submit } = await startHonouring();
-    await submit(FOX, 'k-1');
     const message = 'the idempotency key was used for another request: a new request needs a new key';
-    expect(answerOf(await submit({ ...FOX, seed: 7 }, 'k-1'))).toEqual([
-      422,
-      { error: { code: 'idempotency_key_reused', message } },
-    ]);
-    expect(emulator.generations()).toHaveLength(1);
+    const error = { code: 'idempotency_key_reused', message };
+    expect(answerOf(await submit({ ...FOX, seed: 8 }, 'k-1'))).toEqual([422, { error }]);
+    expect(emulator.generations()).toMatchObject([{ taskId: taskIdOf(first), idempotencyKey: 'k-1' }]);
+    expect(emulator.calls).toHaveLength(3);
   });
 
   it('makes one task of submits that arrive together', async () => {

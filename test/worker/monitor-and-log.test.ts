@@ -1,26 +1,15 @@
 import { once } from 'node:events';
-import { createServer, request } from 'node:http';
+import { createServer } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
-import { text } from 'node:stream/consumers';
 import { createFailure } from '../../src/contract/video-failure';
 import { freePort } from '../../src/temporal-server/loopback-port';
 import { createLogger, type LoggerOptions } from '../../src/worker/logger';
 import { type HealthPart, type MonitorSource, openMonitor } from '../../src/worker/monitor';
 import { STEERING } from '../support/hostile-text';
 
-interface Answer {
-  status: number | undefined;
-  headers: Record<string, unknown>;
-  body: string;
-}
-
-function ask(url: string, method = 'GET', headers: Record<string, string> = {}): Promise<Answer> {
-  return new Promise((resolve, reject) => {
-    const asked = request(url, { method, headers, agent: false }, async (answer) => {
-      resolve({ status: answer.statusCode, headers: answer.headers, body: await text(answer) });
-    });
-    asked.on('error', reject).end();
-  });
+async function ask(url: string, method = 'GET') {
+  const answer = await fetch(url, { method });
+  return { status: answer.status, headers: Object.fromEntries(answer.headers), body: await answer.text() };
 }
 
 const source = (parts: HealthPart[], more: Partial<MonitorSource> = {}): MonitorSource => ({
