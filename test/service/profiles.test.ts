@@ -13,10 +13,12 @@ import {
   type Prices,
   parseProfile,
   proposeProfile,
+  readingRules,
   type ServiceProfile,
+  traceAnswer,
 } from '../../src/service';
 import { profileJsonSchema } from '../../src/service/profile';
-import { VIDEO } from './provider-answers';
+import { PROVIDERS, VIDEO } from './provider-answers';
 
 const WHOLE = {
   name: 'Everything',
@@ -411,6 +413,19 @@ describe('a proposed profile', () => {
     expect(parseProfile(profile)).toEqual({ ok: true, profile });
     expect(profile?.read?.taskId).toBe('job_id_0');
   });
+
+  it.each(PROVIDERS.filter(({ name }) => name !== 'pixverse'))(
+    'does not change how $name is read',
+    ({ answers }) => {
+      const rules = readingRules(proposeProfile(answers).profile ?? {});
+      for (const answer of answers) {
+        const { task, serviceMessage } = traceAnswer(answer);
+        // What was not there before may be read now.
+        const before: object = JSON.parse(JSON.stringify({ task, serviceMessage }));
+        expect(traceAnswer(answer, rules)).toMatchObject(before);
+      }
+    },
+  );
 
   it.each([[[{ id: 'a', status: 'succeeded', video_url: VIDEO }]], [[[TICKET]]]])(
     'is not made for what is understood or has no path: %j',
