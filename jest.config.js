@@ -42,20 +42,14 @@ const NEEDS_PROVIDERS = ['<rootDir>/test/ai-sdk/providers/'];
 const AT_NIGHT = [
   // Whole programs and projects of their own, whose types are checked in every run.
   'test/package/installed.test.ts',
-  'test/package/peer-ends.test.ts',
   'test/package/skill.test.ts',
   'test/real-server/examples.test.ts',
-  'test/time-skipping/film.test.ts',
-  'test/time-skipping/testing-page.test.ts',
-  // Need git and openssl.
-  'test/histories.test.ts',
+  // Needs openssl.
   'test/real-server/tls.test.ts',
   // Twenty programs with mistakes in their settings.
   'test/real-server/secrets.test.ts',
   // A minute on both cores, in which everything fails at once.
   'test/real-server/chaos.test.ts',
-  // Workers of several versions beside each other. The recorded histories are replayed in every run.
-  'test/real-server/versioning.test.ts',
 ];
 const isWhole = process.env.VIDEOGEN_NIGHTLY || process.env.VIDEOGEN_TEST_VARIANT;
 const FILES_AT_NIGHT = isWhole ? [] : AT_NIGHT;

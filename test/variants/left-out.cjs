@@ -12,8 +12,8 @@ const ALONE = [
 /** Histories stay short where large payloads are small or elsewhere. */
 const NEVER_LONG = [
   {
-    file: 'test/real-server/one-batch.test.ts',
-    test: 'a batch of large requests in a file continues as new',
+    file: 'test/real-server/one-job.test.ts',
+    test: 'is one of many in a batch that continues as new',
     reason: 'the history stays too short to continue as new',
   },
 ];
