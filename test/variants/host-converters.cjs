@@ -1,7 +1,8 @@
-// A payload converter as a host may have one. It also runs in the sandbox of the workflows.
+// The converters of payloads and failures as a host may have them. They also run in the sandbox of the workflows.
 const {
   BinaryPayloadConverter,
   CompositePayloadConverter,
+  DefaultFailureConverter,
   JsonPayloadConverter,
   UndefinedPayloadConverter,
 } = require('@temporalio/common');
@@ -29,3 +30,6 @@ exports.payloadConverter = new CompositePayloadConverter(
   new HostJsonConverter(),
   json,
 );
+
+/** The SDK's own, with messages and stack traces in a payload. */
+exports.failureConverter = new DefaultFailureConverter({ encodeCommonAttributes: true });

@@ -1,6 +1,7 @@
 // The settings of other people under which the server tests must pass as well: see `npm run test:variants`.
 const { join } = require('node:path');
 
+const HOST_CONVERTERS = join(__dirname, 'host-converters.cjs');
 /** A key of no worth. */
 const KEY = `variant:${Buffer.alloc(32, 7).toString('base64')}`;
 
@@ -27,8 +28,8 @@ module.exports = {
     what: 'a data converter of the host: payloads, codec and failures',
     dataConverter: (given) => ({
       ...given,
-      payloadConverterPath: join(__dirname, 'host-payload-converter.cjs'),
-      failureConverterPath: given.failureConverterPath ?? join(__dirname, 'host-failure-converter.cjs'),
+      payloadConverterPath: HOST_CONVERTERS,
+      failureConverterPath: given.failureConverterPath ?? HOST_CONVERTERS,
       payloadCodecs: [require('./host-codec.cjs').hostCodec, ...(given.payloadCodecs ?? [])],
     }),
   },
