@@ -212,11 +212,13 @@ describe('a video that Temporal knows', () => {
     expect((await ask({ url: `${url}?variant=thumbnail` })).statusCode).toBe(400);
   });
 
-  it('is cut off if it became shorter in the storage, and is 404 for HEAD too if it is gone', async () => {
+  it('is cut off if its file became shorter, is an error if it became longer, and 404 for HEAD too if it is gone', async () => {
     const { file, url } = store(folder);
     const address = (await gateway.listen({ host: '127.0.0.1', port: 0 })) + url;
     writeFileSync(file, 'short');
     await expect(fetch(address).then((answer) => answer.text())).rejects.toThrow('terminated');
+    writeFileSync(file, `${TEXT}more`);
+    expect((await fetch(address)).status).toBe(500);
     rmSync(file);
     expect((await fetch(address, { method: 'HEAD' })).status).toBe(404);
   });

@@ -37,6 +37,7 @@ describe('a gateway without keys', () => {
     ['videos.example.com', 200],
     ['evil.example', 421],
     ['localhost.evil.example', 421],
+    ['evil.localhost', 421],
     ['127.0.0.1.evil.example:8787', 421],
   ])('answers to the host %j with %d', async (host, status) => {
     const { statusCode, body } = await open.app.inject({ url: '/livez', headers: { host } });

@@ -366,6 +366,9 @@ describe('the metrics of a worker and of a gateway', () => {
     expect(events.status).toBe(200);
     await untilReady(gatewayPort);
     ({ body: ofGateway } = await ask(gatewayPort, '/metrics'));
+    expect(sampleOf(ofGateway, 'videogen_gateway_streams')).toBe(1);
+    stream.abort();
+    await untilMetric(gatewayPort, 'videogen_gateway_streams', '', 0);
     const start = 'method="POST",route="/v1/videos/text-to-video",status="200"';
     expect(sampleOf(ofGateway, 'videogen_gateway_requests_total', start)).toBe(1);
     expect(sampleOf(ofGateway, 'videogen_gateway_refusals_total', 'code="no_such_video"')).toBe(1);
