@@ -66,12 +66,15 @@ describe('a task', () => {
     ]);
   });
 
-  it('says what it cost when it has succeeded, if the emulator charges', async () => {
-    const { makeTask, viewOf } = await start({ charge: 0.25 });
+  it('says what it cost when it has ended, if the emulator charges', async () => {
+    const { emulator, makeTask, viewOf } = await start({ charge: 0.25 });
     const taskId = await makeTask();
     expect(await viewOf(taskId)).not.toHaveProperty('cost_usd');
+    emulator.next('submit', { kind: 'failed-task', code: 'c', message: 'm' });
+    const failed = await makeTask();
     clock.nowMs = 1_000;
     expect(await viewOf(taskId)).toMatchObject({ status: 'succeeded', cost_usd: 0.25 });
+    expect(await viewOf(failed)).toMatchObject({ status: 'failed', cost_usd: 0 });
   });
 });
 

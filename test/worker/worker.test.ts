@@ -450,6 +450,14 @@ describe('the janitor', () => {
     ]);
     expect(sweep).toHaveBeenCalledTimes(2);
   });
+
+  it('leaves a storage without sweep alone', async () => {
+    const { sweep: _, ...storage } = createFileStorage(folder);
+    stop = startJanitor(storage);
+    jest.advanceTimersByTime(HOUR_MS);
+    await new Promise(setImmediate);
+    expect(logged()).toEqual([]);
+  });
 });
 
 describe('at the start', () => {
