@@ -349,6 +349,7 @@ const entry = (id: string): LedgerEntry => ({
   accounts: [{ scope: 'day', limits: [{ unit: 'videos', limit: 1 }] }],
   takes: { videos: 1 },
 });
+const FULL: LedgerAnswer = { refused: { message: 'full' } };
 const allOk = (entries: LedgerEntry[]): LedgerAnswer[] => entries.map(() => ({ ok: true }));
 
 /** What a process writes into the ledgers of a Temporal that answers updates so. */
@@ -375,7 +376,7 @@ test('an update that fails fails those who wait for it, and its reservations are
   let updates = 0;
   const { write, sent } = ledgersThat((entries) => {
     if (++updates === 1) throw new WorkflowUpdateFailedError('gone', undefined);
-    return allOk(entries);
+    return entries.map((one) => ('cost' in one ? { ok: true } : FULL));
   });
   const writes = [
     entry('a'),
@@ -384,7 +385,7 @@ test('an update that fails fails those who wait for it, and its reservations are
   ];
   const lost = await Promise.allSettled(writes.map((one) => write('foxes', one)));
   expect(lost.map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected']);
-  expect(await write('foxes', entry('c'))).toEqual({ ok: true });
+  expect(await write('foxes', entry('c'))).toEqual(FULL);
   // A task that was paid for is never given back.
   const written = sent.at(-1)?.entries.map((one) => [one.id, 'cost' in one ? one.cost : 'reserved']);
   expect(written).toEqual([

@@ -318,10 +318,12 @@ describe('after attempts on workers that could not decrypt their input, a submit
     expect(asked).toEqual([workflowExecution()]);
   });
 
-  test('does not ask Temporal about them when the last attempt noted how it ended', async () => {
+  test('does not ask Temporal about them when the last attempt noted what it did', async () => {
     const { client, asked } = temporalWith([undecrypted(0)]);
-    const info = { attempt: 4, activityId: 'submit', heartbeatDetails: { attemptWithoutTask: 3 } };
-    expect(await lostFor(info, client)).toBeUndefined();
+    const info = { attempt: 4, activityId: 'submit' };
+    const sending = { ...info, heartbeatDetails: { sends: [SENDING] } };
+    expect(await lostFor(sending, client)).toMatchObject({ lostSubmit: SENDING.id });
+    expect(await lostFor({ ...info, heartbeatDetails: { attemptWithoutTask: 3 } }, client)).toBeUndefined();
     expect(asked).toEqual([]);
   });
 });
