@@ -67,12 +67,8 @@ export const CASES: { name: string; script: Script }[] = [
     },
   },
   {
-    name: 'the service sets the polling bounds of a job that continues as new, and one poll is asked for',
-    script: {
-      ...JOB,
-      servicePolling: { min: 11_000, max: 17_000 },
-      actions: [{ atMs: 7_000, action: { kind: 'poll-now' } }],
-    },
+    name: 'one request to poll now is followed by polls at their times',
+    script: { ...JOB, actions: [{ atMs: 7_000, action: { kind: 'poll-now' } }] },
   },
   {
     name: 'a job is cancelled while its submit, which is lost, waits for its next attempt',

@@ -1,4 +1,3 @@
-import type { PolledTask } from '../../activities/poll-video';
 import { FAILURES, type FailureType } from '../../src/contract/failure-table';
 import { checkAttempts, type ObservedActivity, type RecordModel } from './attempts-model';
 import type { Outcome, WorkflowEvent } from './events';
@@ -6,8 +5,6 @@ import { JobModel } from './job-model';
 import type { Script, SharedOptions } from './random-script';
 import { type Attempt, MOST_ATTEMPTS, type ObservedJob, UNKNOWN_TASK } from './scripted-job';
 
-/** The server's clock goes on while a poll is under way. */
-const MACHINE_MS = 20_000;
 const MODELLED = ['submitVideo', 'pollVideo', 'adoptTask', 'downloadVideo'] as const;
 const MAY_EXIST = 'a task may still exist';
 
@@ -109,11 +106,7 @@ function follow(
       if (activity === undefined) continue;
       const end = 'result' in event.end ? 'ok' : event.end.failed;
       const ended = { ...activity, end, endedAtMs: event.atMs, wasCancelled: model.isCancelled };
-      model.problems.push(
-        ...checkAttempts(ended, terms, record),
-        ...checkStatus(event, observed, activity.attempts),
-        ...checkLostSubmit(event, observed),
-      );
+      model.problems.push(...checkAttempts(ended, terms, record), ...checkLostSubmit(event, observed));
       activities.delete(`${runId}/${event.seq}`);
     }
   }
@@ -128,7 +121,7 @@ function follow(
 function taskAtStart({ start, tasks: [first], takenTask }: ObservedJob): string {
   const tasks = {
     request: '',
-    adopt: first?.taskId,
+    adopt: first,
     'adopt-unknown': UNKNOWN_TASK,
     'adopt-taken': takenTask,
   };
@@ -168,22 +161,6 @@ function checkLostSubmit(
   return isKnown ? [] : [`the lost submit ${lostSubmit} was never sent`];
 }
 
-/** A poll says what is true of the task at that time. */
-function checkStatus(
-  event: Extract<WorkflowEvent, { kind: 'activity-end' }>,
-  { tasks }: ObservedJob,
-  attempts: Attempt[],
-): string[] {
-  const last = attempts.at(-1);
-  if (event.type !== 'pollVideo' || !('result' in event.end) || last?.answers[0]?.kind !== 'ok') return [];
-  const { state } = event.end.result as PolledTask;
-  const isOver = !['queued', 'running'].includes(state);
-  const ends = tasks.map(({ endsAtMs }) => endsAtMs);
-  const mayBeOver = ends.some((atMs) => atMs <= event.atMs + MACHINE_MS);
-  const mayRun = ends.some((atMs) => atMs >= last.attemptAtMs - MACHINE_MS);
-  return (isOver ? mayBeOver : mayRun) ? [] : [`a poll found the task ${state}, which it was not`];
-}
-
 /** Nothing is paid twice without leave, and what was paid is named. */
 function checkMoney(
   observed: ObservedJob,
@@ -204,7 +181,7 @@ function checkMoney(
   if (tasks.length > most) problems.push(`${tasks.length} tasks were paid for, not ${most}`);
   if (start !== 'request' && posts > 0) problems.push('a job that adopts its task has submitted');
   const { outcome, taskId } = executions.at(-1) ?? {};
-  if (taskId !== undefined && start === 'request' && !tasks.some((task) => task.taskId === taskId))
+  if (taskId !== undefined && start === 'request' && !tasks.includes(taskId))
     problems.push(`the job has a task ${taskId} that was never made for it`);
   // A killed last attempt would be a timeout, after which the job reads its record: see events.ts.
   const wasKilled = submits.at(-1)?.end === 'killed';

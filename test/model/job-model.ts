@@ -1,11 +1,10 @@
 import type { SubmittedTask } from '../../activities';
 import type { PolledTask } from '../../activities/poll-video';
-import { LearnedTimes, PollPlan, type WaitingTask } from '../../activities/polls/poll-plan';
+import type { WaitingTask } from '../../activities/polls/poll-plan';
 import type { FailureType } from '../../src/contract/failure-table';
 import type { ReportedProgress } from '../../src/contract/job';
 import type { ActivityEnd, Outcome, WorkflowEvent } from './events';
 import type { ServiceScript, SharedOptions } from './random-script';
-import { ADDRESS } from './scripted-job';
 
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
@@ -22,10 +21,9 @@ const LEAST_DOWNLOAD_CLOSE_MS = 10 * MINUTE;
 const ADOPT_CLOSE_MS = MINUTE;
 /** A decision may still be taken so late: it and the end of the hold reach the workflow together. */
 const LATE_DECISION_MS = 20 * SECOND;
-const KIND = 'https://the-service.example.com/ text 480p 5s';
 
 /** What a job is given, and what its service does. */
-export interface JobTerms extends SharedOptions, Pick<ServiceScript, 'taskEnds' | 'servicePolling'> {
+export interface JobTerms extends SharedOptions, Pick<ServiceScript, 'taskEnds'> {
   /** How long its submit may be tried; until the deadline by default. */
   submitWithinMs?: number;
   service?: string;
@@ -83,6 +81,7 @@ export class JobModel {
   private progress: ReportedProgress | undefined;
   /** Of a task that the submit has just made. */
   private kind: string | undefined;
+  /** As the activities said: when to poll is arithmetic, tested by itself. */
   private nextPollMs = 0;
   /** What the last poll was told. */
   private asked: WaitingTask & { polledMs?: number } = {};
@@ -99,13 +98,9 @@ export class JobModel {
   private readonly repeats: (string | undefined)[] = [];
   private decisions: Decision[] = [];
   private candidate: { seq: number; taskId: string } | undefined;
-  private readonly plan: PollPlan;
 
   constructor(private readonly terms: JobTerms) {
     this.withinMs = terms.submitWithinMs;
-    const { servicePolling: polling, service: name } = terms;
-    const service = { address: ADDRESS, profile: polling && { polling } };
-    this.plan = new PollPlan({ name, service }, new LearnedTimes());
   }
 
   /** Takes the next event. What the job does must be what it is to do now. `notedTask`: of a submit that has ended. */
@@ -417,21 +412,9 @@ export class JobModel {
     this.kind = kind;
     this.nextPollMs = nextPollMs;
     this.hasRecord = record !== undefined;
-    // A task that was not just made may have ended.
-    if (kind !== undefined || nextPollMs !== 0) {
-      if (!kind?.endsWith(KIND)) this.problems.push(`the kind is ${kind}, not ${KIND}`);
-      this.checkPlan(nextPollMs, this.waiting());
-    }
     if (isStored)
       return this.isCancelled ? this.fail('Cancelled', { waits: false }) : { name: 'to-download' };
     return this.isCancelled ? this.fail('Cancelled', { waits: true }) : { name: 'to-poll' };
-  }
-
-  /** When to poll is arithmetic, tested by itself; the model knows what it is given. */
-  private checkPlan(nextPollMs: number, waiting: WaitingTask): void {
-    const plannedMs = this.plan.nextPollMs(waiting);
-    if (nextPollMs !== plannedMs)
-      this.problems.push(`the next poll is to be after ${nextPollMs} ms, not ${plannedMs}`);
   }
 
   /** What the activities are to know about the task. */
@@ -479,8 +462,6 @@ export class JobModel {
     const { waitedMs = 0 } = this.asked;
     const percent = 'percent' in status ? status.percent : undefined;
     const hasRisen = percent !== undefined && percent > (this.progress?.percent ?? 0);
-    const shown = hasRisen && { progress: { percent, atMs: waitedMs } };
-    this.checkPlan(status.nextPollMs, { ...this.asked, ...shown });
     if (hasRisen) this.progress = { percent, atMs: waitedMs };
     this.retryAfterMs = undefined;
     this.nextPollMs = status.nextPollMs;

@@ -55,23 +55,17 @@ export interface TimedAction {
   action: Action;
 }
 
-interface Bounds {
-  min?: number;
-  max?: number;
-}
-
 /** What is set for a whole script, and whether its workflows continue as new as often as they can. */
 export interface SharedOptions {
   deadlineMs: number;
   holdForMs: number;
   onLostSubmit?: 'hold' | 'resubmit' | 'fail';
-  polling?: Bounds;
+  polling?: { min?: number; max?: number };
   continues: boolean;
 }
 
 /** What happens to one job at its service. Answers are given in order; after the last one, all goes well. */
 export interface ServiceScript {
-  servicePolling?: Bounds;
   idempotencyKeys: 'ignored' | 'honoured';
   /** Whether the service can cancel a task. */
   cancelling: boolean;
@@ -209,9 +203,9 @@ function scriptsInUnits(unitMs: number): fc.Arbitrary<Script> {
   // Without bias, which would make most times the shortest or the longest.
   const times = (min: number, max: number) =>
     fc.noBias(fc.integer({ min: Math.round(min * unitMs), max: Math.round(max * unitMs) }));
-  const bothBounds = { min: times(0.4, 2), max: times(1, 8) };
-  const bounds = record(bothBounds, { requiredKeys: [] });
-  const maybeBounds = bounds.map((set) => (Object.keys(set).length === 0 ? undefined : set));
+  const bounds = { min: times(0.4, 2), max: times(1, 8) };
+  const polling =
+    unitMs <= LONGEST_UNIT_WITHOUT_BOUNDS_MS ? record(bounds, { requiredKeys: [] }) : record(bounds);
   /** What may happen once to whatever has no parent. */
   const once = (atMs: fc.Arbitrary<number>, kind: 'cancel' | 'restart') =>
     weighted<TimedAction[]>([5, constant([])], [1, atMs.map((ms) => [{ atMs: ms, action: { kind } }])]);
@@ -223,11 +217,10 @@ function scriptsInUnits(unitMs: number): fc.Arbitrary<Script> {
     holdForMs: times(1, 16),
     onLostSubmit: constantFrom(undefined, 'hold', 'hold', 'resubmit', 'fail'),
     // The workflow refuses a job whose shortest delay is longer than its longest.
-    polling: maybeBounds.filter(({ min = 0, max = min } = {}) => min <= max),
+    polling: polling.filter(({ min = 0, max = min }: { min?: number; max?: number }) => min <= max),
     continues: constantFrom(true, true, true, false),
   });
   const atService: fc.Arbitrary<ServiceScript> = record({
-    servicePolling: unitMs <= LONGEST_UNIT_WITHOUT_BOUNDS_MS ? maybeBounds : record(bothBounds),
     idempotencyKeys: constantFrom('ignored', 'honoured'),
     cancelling: fc.boolean(),
     jobTimeMs: times(0, 12),

@@ -85,8 +85,8 @@ export interface JobSpec {
 export interface ObservedJob extends JobSpec {
   events: ScriptedWorkflow['events'];
   attempts: Attempt[];
-  /** The tasks that were paid for, in order, and the one that existed before. */
-  tasks: { taskId: string; endsAtMs: number }[];
+  /** The ids of the tasks that were paid for, in order, and of the one that existed before. */
+  tasks: string[];
   takenTask?: string;
   posts: number;
   /** The ids of the sends that are on record. */
@@ -130,7 +130,7 @@ export class ScriptedJob extends ScriptedWorkflow {
   }
 
   static async prepare(spec: JobSpec, folder: string, clock: ServerClock): Promise<ScriptedJob> {
-    const { jobTimeMs, idempotencyKeys, cancelling, servicePolling, actions } = spec.script;
+    const { jobTimeMs, idempotencyKeys, cancelling, actions } = spec.script;
     const emulator = await startEmulator({
       clock: clock.now,
       jobTimeMs,
@@ -141,10 +141,7 @@ export class ScriptedJob extends ScriptedWorkflow {
     const service = createVideoService({
       baseUrl: emulator.url,
       apiKey: () => emulator.apiKey,
-      profile: {
-        ...(servicePolling && { polling: servicePolling }),
-        ...(cancelling && { cancel: { method: 'DELETE', path: '/v1/videos/{taskId}' } }),
-      },
+      profile: cancelling ? { cancel: { method: 'DELETE', path: '/v1/videos/{taskId}' } } : {},
     });
     const job = new ScriptedJob(spec, folder, emulator, service, clock);
     if (spec.start === 'adopt') await service.start(requestOf(spec.seed), { idempotencyKey: 'before' });
@@ -260,7 +257,7 @@ export class ScriptedJob extends ScriptedWorkflow {
     const parts = await filesIn(this.partsFolder).catch(() => []);
     const files = [...new Set(this.stored), ...parts];
     const storedRight = await this.compareVideo(events.at(-1));
-    const tasks = this.tasks.map((task) => ({ taskId: task.taskId, endsAtMs: this.emulator.endOf(task) }));
+    const tasks = this.tasks.map(({ taskId }) => taskId);
     for (const end of this.abandoned) end();
     await this.real.close();
     await this.emulator.close();
