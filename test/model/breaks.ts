@@ -29,7 +29,7 @@ export const BREAKS = {
     mistake: 'A submit ignores the notes of the attempts before it.',
     file: 'activities/submit/submit-note.ts',
     from: 'const note = readNote(heartbeatDetails);',
-    to: 'const note = {};',
+    to: 'const note = readNote(undefined);',
   },
   lost: {
     mistake: 'An attempt that died without a note counts as one that sent nothing.',
