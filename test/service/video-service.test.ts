@@ -166,6 +166,23 @@ describe('a poll', () => {
   });
 });
 
+it.each<[name: string, start: (service: VideoService, signal: AbortSignal) => Promise<unknown>]>([
+  ['poll', (service, signal) => service.status('t', { signal })],
+  ['opened video', (service, signal) => service.open('/v.mp4', { signal })],
+])(
+  'a %s that is aborted before its answer closes its socket, and rejects with the reason',
+  async (_name, start) => {
+    const server = await serve();
+    const abort = new AbortController();
+    const reason = new Error('cancelled');
+    const started = start(connect(server.url), abort.signal);
+    const { socket } = await server.nextRequest();
+    abort.abort(reason);
+    await expect(started).rejects.toBe(reason);
+    await closed(socket);
+  },
+);
+
 describe('the API key', () => {
   it.each([SUBMIT, POLL])(
     'is sent nowhere else when the answer to a %s is a redirect',
