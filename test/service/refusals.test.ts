@@ -1,7 +1,7 @@
 import type { RefusedContent } from '../../src/contract/failure-details';
 import { readingRules, type ServiceProfile, traceAnswer } from '../../src/service';
-import { SERVICES } from '../support/refused-answers';
 import { type Reply, reply } from './raw-server';
+import { SERVICES } from './refused-answers';
 import { connect, faultOf, serve, submit } from './service-world';
 
 const TEXT = { prompt: 'A red fox' };

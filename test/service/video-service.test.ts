@@ -385,6 +385,7 @@ describe('a deadline', () => {
     ['an opened video that gets hint after hint', OPEN, EARLY_HINTS, EARLY_HINTS, { kind: 'cut' }],
     ['an opened video whose refusal trickles, with its known status', OPEN, head(400), ' ', REFUSED],
     ['a submit whose refusal trickles, with its known status', SUBMIT, head(400), ' ', REFUSED],
+    ['a submit whose good answer trickles', SUBMIT, `${head(200)}{"task_id":"t"`, ' ', CUT],
     ['a poll whose good answer trickles', POLL, `${head(200)}{"task_id":"t"`, ' ', CUT],
     ['a cancellation without an answer', CANCEL, '', '', CUT],
   ])('ends %s', async (_what, [, call], beginning, more, fault) => {
