@@ -12,11 +12,11 @@ import { FRUITFUL_BYTES, HEARTBEAT_EVERY_MS } from '../../src/contract/policies'
 import { ServiceFault, type TaskReading, type VideoBody, type VideoService } from '../../src/service';
 import { newPartName, StorageFault, type VideoStorage } from '../../src/storage';
 import { box, makeVideo } from '../media/make-video';
-import { disk, ioError } from '../support/failing-disk';
 import { atLength } from '../support/nightly';
 import { openVideoBytes } from '../support/open-video-bytes';
 import { fc } from '../support/properties';
 import { attemptUntilEnd, createActivityWorld, expectFailure, failureOf } from './activity-world';
+import { disk, ioError } from './failing-disk';
 import {
   createMemoryWorld,
   cutAfter,
@@ -31,7 +31,7 @@ import {
 
 jest.mock('node:fs/promises', () =>
   jest
-    .requireActual<typeof import('../support/failing-disk')>('../support/failing-disk')
+    .requireActual<typeof import('./failing-disk')>('../support/failing-disk')
     .disk.over(jest.requireActual('node:fs/promises')),
 );
 

@@ -17,8 +17,8 @@ import type { VideoStorage } from '../../src/storage';
 import { inspect } from '../media/inspect';
 import { makeVideo } from '../media/make-video';
 import { openVideoBytes } from '../support/open-video-bytes';
-import { meterInto, type Recorded } from '../support/recording-meter';
 import { loggerInto, startAttempt } from './activity-world';
+import { meterInto, type Recorded } from './recording-meter';
 
 type PollVideoInput = Parameters<VideoActivities['pollVideo']>[0];
 

@@ -11,10 +11,10 @@ import {
 import { checkImage, JobRecord, StorageFault, storeImage } from '../../src/storage';
 import type { Faults } from '../../src/testing';
 import { closed, reply, replyJson, startRawServer } from '../service/raw-server';
-import { startImageServer } from '../support/image-server';
 import { PNG, sha256Of } from '../support/images';
 import { eventually } from '../temporal-server/eventually';
 import { expectFailure, failureOf, notesOf } from './activity-world';
+import { startImageServer } from './image-server';
 import { createMemoryWorld } from './memory-world';
 import { following, NAMESPACE, noteOf, REQUEST, useSubmitWorld } from './submit-world';
 

@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import type { ServerResponse } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -16,8 +15,6 @@ import type { Emulator } from '../../src/testing';
 import { startEmulator } from '../../src/testing/emulator';
 import { seededRandom } from '../../src/testing/seeded-random';
 import { noiseVideo } from '../../src/testing/video/make-video';
-import { serve } from '../support/hostile-answers';
-import { type Answer, type HostileServer, startHostileServer } from '../support/hostile-server';
 import { ledgerOf } from '../support/ledger-of';
 import { testAtNight } from '../support/nightly';
 import { plainHistory } from '../support/plain-history';
@@ -26,6 +23,7 @@ import { REPLAY, SEED } from '../support/seed';
 import { shortHistories } from '../support/short-histories';
 import { killLeftoverWorkers, startWorkerProcess } from '../support/worker-process';
 import { failureOf, pause, untilProgress } from '../support/world';
+import { SLOW_VIDEO_BYTES, type SlowVideo, startSlowVideo } from './slow-video';
 
 jest.setTimeout(120_000);
 
@@ -52,7 +50,7 @@ let videos: VideoClient;
 let a: Emulator;
 let b: Emulator;
 let honouring: Emulator;
-let slow: HostileServer;
+let slow: SlowVideo;
 
 const startServer = (port?: number) =>
   startDevServer({
@@ -144,24 +142,6 @@ async function heartbeatOf(job: VideoJob): Promise<{ part?: string; bytes?: numb
   return heartbeat ? JSON.parse(Buffer.from(heartbeat.data ?? []).toString()) : {};
 }
 
-/** The first bytes are there at the first heartbeat. The others come slowly enough for any machine, and not too slowly for us. */
-const SLOW_VIDEO_BYTES = 5_000_000;
-const FIRST_BYTES = 100_000;
-const DRIP = { bytes: 16 * 1024, everyMs: 1_000 };
-
-async function drip(response: ServerResponse, bytes: Buffer): Promise<void> {
-  response.write(bytes.subarray(0, FIRST_BYTES));
-  for (let at = FIRST_BYTES; at < bytes.length && !response.destroyed; at += DRIP.bytes) {
-    response.write(bytes.subarray(at, at + DRIP.bytes));
-    await sleep(DRIP.everyMs, undefined, { ref: false });
-  }
-}
-
-const slowly: Answer = (response, { bytes, etag }) => {
-  response.writeHead(200, { 'content-type': 'video/mp4', 'content-length': bytes.length, etag });
-  void drip(response, bytes);
-};
-
 const ITEMS = 20;
 const STORED_BEFORE_KILL = 5;
 
@@ -194,7 +174,7 @@ async function killWorker() {
   await untilPosted(a, held, cancelled, recorded, unrecorded, 'lost at a', ...counted);
 
   const video = await noiseVideo({ prompt: 'A red fox' }, SLOW_VIDEO_BYTES);
-  const requests = slow.add('task', { bytes: video, answers: [slowly, serve] });
+  slow.bytes = video;
   const downloading = await videos.start({ taskId: 'task', service: 'slow' }, { workflowId: 'downloading' });
   while ((await heartbeatOf(downloading)).part === undefined) await pause();
   const batch = await videos.startBatch({
@@ -217,7 +197,7 @@ async function killWorker() {
   await sending.cancelled.cancel();
   await failureOf(sending.cancelled.result());
   const submitter = await startWorker('submits');
-  const download = { job: downloading, video, requests, bytes };
+  const download = { job: downloading, video, bytes };
   return { waiting, ...sending, lostAtA, lostAtB, refusedByB, counted, batch, download, submitter };
 }
 
@@ -230,7 +210,7 @@ beforeAll(async () => {
   const small = { videoBytes: 16 * 1024 };
   [server, slow, a, b, honouring] = await Promise.all([
     startServer(),
-    startHostileServer(),
+    startSlowVideo(),
     startEmulator({ ...small, jobTimeMs: 1_000 }),
     startEmulator({ ...small, jobTimeMs: 0 }),
     startEmulator({ ...small, jobTimeMs: 1_000, idempotencyKeys: 'honoured' }),
@@ -323,11 +303,11 @@ describe('a worker that is killed', () => {
   });
 
   test('during a long download leaves it to another worker, which resumes at the last heartbeat', async () => {
-    const { job, video, requests, bytes = 0 } = jobs.download;
+    const { job, video, bytes = 0 } = jobs.download;
     expect(bytes).toBeGreaterThan(0);
     expect(bytes).toBeLessThan(SLOW_VIDEO_BYTES);
     const result = await job.result();
-    expect(requests.videos.map(({ range, ifRange }) => [range, ifRange])).toEqual([
+    expect(slow.requests).toEqual([
       [undefined, undefined],
       [`bytes=${bytes}-`, '"one"'],
     ]);

@@ -62,7 +62,7 @@ beforeAll(async () => {
     },
   });
   const { code } = await bundleWorkflowCode({
-    workflowsPath: require.resolve('../support/nexus-callers'),
+    workflowsPath: require.resolve('./nexus-callers'),
     logger: new DefaultLogger('ERROR'),
   });
   callerCode = code;

@@ -15,9 +15,9 @@ import { captureLogs } from '../support/logs';
 import { atLength, describeAtNight } from '../support/nightly';
 import { submittingOn } from '../support/redirect-submits';
 import { withConstants } from '../support/short-histories';
-import { ONE_PARTITION, startSubmitting, untilQueued } from '../support/submit-backlog';
 import { type Printed, runInShell } from '../support/temporal-command';
 import { inWorld, pause, quickWorkflows, untilProgress } from '../support/world';
+import { ONE_PARTITION, startSubmitting, untilQueued } from './submit-backlog';
 
 jest.setTimeout(atLength(60_000, 300_000));
 

@@ -31,8 +31,8 @@ import { postsOf } from '../support/posts';
 import { profileFor } from '../support/quick-profile';
 import { redirectSubmits, submittingOn } from '../support/redirect-submits';
 import { filesIn, recordsIn } from '../support/stored-files';
-import { pendingSubmit, untilWaiting } from '../support/submit-backlog';
 import { failureOf, keepRunning, pause, quickWorkflows, untilProgress } from '../support/world';
+import { pendingSubmit, untilWaiting } from './submit-backlog';
 
 jest.setTimeout(120_000);
 

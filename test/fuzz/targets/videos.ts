@@ -2,8 +2,8 @@ import { type BrokenFile, breakFile, brokenFile } from '../../media/broken-files
 import { inspect } from '../../media/inspect';
 import { FORMS, type Form, isForm, makeVideo } from '../../media/make-video';
 import { fc } from '../../support/properties';
-import { SecondReader } from '../../support/second-reader';
 import { weighted } from '../hostile';
+import { SecondReader } from '../second-reader';
 import type { Target } from '../target';
 
 /** A broken video, or bytes that are none. */

@@ -2,7 +2,7 @@ import { temporal } from '@temporalio/proto';
 import type { VideoJob } from '../../src/client/video-job';
 import { RateLimiter } from '../../src/service';
 import type { VideoTestEnvironment } from '../../src/testing';
-import { pause, quickWorkflows, type World } from './world';
+import { pause, quickWorkflows, type World } from '../support/world';
 
 /** A queue is ordered only within a partition. */
 export const ONE_PARTITION = {
