@@ -53,7 +53,7 @@ function inResponse(name: string): AnswerPath[] {
   return [name, `response.${name}`, `response.generateVideoResponse.${name}`];
 }
 
-/** Codes in small letters, without the signs between their words. test/support/refused-answers.ts says which service has which. */
+/** Codes in small letters, without the signs between their words. test/service/refused-answers.ts says which service has which. */
 const CODES = [
   /^safety(input|output|violation|block|$)/,
   /^(input|output)(text|image|video|audio)(sensitivecontentdetected|riskdetection)/,
