@@ -31,7 +31,7 @@ import {
 
 jest.mock('node:fs/promises', () =>
   jest
-    .requireActual<typeof import('./failing-disk')>('../support/failing-disk')
+    .requireActual<typeof import('./failing-disk')>('./failing-disk')
     .disk.over(jest.requireActual('node:fs/promises')),
 );
 

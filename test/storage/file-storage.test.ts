@@ -31,7 +31,7 @@ import { itFulfilsTheContract, partOf, store, storedAt, VIDEO, wholeOf } from '.
 
 jest.mock('node:fs/promises', () =>
   jest
-    .requireActual<typeof import('./faulty-disk')>('../support/faulty-disk')
+    .requireActual<typeof import('./faulty-disk')>('./faulty-disk')
     .disk.over(jest.requireActual('node:fs/promises')),
 );
 

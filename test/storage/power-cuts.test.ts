@@ -16,7 +16,7 @@ import { partOf, store, VIDEO } from './storage-contract';
 
 jest.mock('node:fs/promises', () =>
   jest
-    .requireActual<typeof import('./disk-recorder')>('../support/disk-recorder')
+    .requireActual<typeof import('./disk-recorder')>('./disk-recorder')
     .disk.record(jest.requireActual('node:fs/promises')),
 );
 
