@@ -132,7 +132,7 @@ export class Callers {
     }
   }
 
-  /** The name under which it goes on; undefined if it does not. */
+  /** The name under which it continues; undefined if it does not. */
   private async retried(name: string): Promise<string | undefined> {
     try {
       const { workflowId } = await this.again(`retry ${name}`, () => this.programs.videos.retry(name));

@@ -42,7 +42,10 @@ export class Programs {
   readonly parts = new Map<string, Part>();
   readonly lines = new Map<string, Line>();
   readonly webhooks: ReceivedWebhook[] = [];
+  readonly folder: string;
+  readonly plan: Plan;
   readonly storage: string;
+  readonly bundle: string;
   readonly keys = ['first', 'second'].map((id) => ({ id, key: randomBytes(32) }));
   readonly gatewayKey: string;
   /** All processes of the run have this in their environment. */
@@ -56,7 +59,10 @@ export class Programs {
   private opened: { client: Client; videos: VideoClient } | undefined;
 
   private constructor(private readonly options: ProgramsOptions) {
+    this.folder = options.folder;
+    this.plan = options.plan;
     this.storage = join(options.folder, 'videos');
+    this.bundle = join(options.folder, 'workflows.js');
     const { key, line } = makeKey(CALLER);
     this.gatewayKey = key;
     mkdirSync(this.storage, { recursive: true });
@@ -77,18 +83,6 @@ export class Programs {
     }
   }
 
-  get folder(): string {
-    return this.options.folder;
-  }
-
-  get bundle(): string {
-    return join(this.folder, 'workflows.js');
-  }
-
-  get plan(): Plan {
-    return this.options.plan;
-  }
-
   /** The address of the server itself, for the judge. */
   get temporalAddress(): string {
     return this.options.cluster?.address ?? `127.0.0.1:${this.port('temporal')}`;
@@ -103,15 +97,11 @@ export class Programs {
   }
 
   part(name: string): Part {
-    const part = this.parts.get(name);
-    if (part === undefined) throw new Error(`there is no part ${name}`);
-    return part;
+    return found(this.parts, name);
   }
 
   line(name: string): Line {
-    const line = this.lines.get(name);
-    if (line === undefined) throw new Error(`there is no line ${name}`);
-    return line;
+    return found(this.lines, name);
   }
 
   /** The address of a gateway for its callers. */
@@ -205,9 +195,7 @@ export class Programs {
   }
 
   private port(name: string): number {
-    const port = this.ports.get(name);
-    if (port === undefined) throw new Error(`${name} has no port`);
-    return port;
+    return found(this.ports, name);
   }
 
   private write(name: string, content: string): string {
@@ -388,6 +376,12 @@ export class Programs {
       port,
     };
   }
+}
+
+function found<T>(things: Map<string, T>, name: string): T {
+  const thing = things.get(name);
+  if (thing === undefined) throw new Error(`there is no ${name}`);
+  return thing;
 }
 
 export function note(folder: string, line: string): void {

@@ -36,7 +36,6 @@ export const requestOf = (seed: number): VideoRequest => ({
   duration: 5,
   seed,
 });
-export const ADDRESS = 'https://the-service.example.com/';
 const VIDEO_BYTES = 32 * 1024;
 /** Far more than any script asks for: a job that makes more polls without end. */
 export const MOST_ATTEMPTS = 160;
@@ -253,7 +252,7 @@ export class ScriptedJob extends ScriptedWorkflow {
 
   /** Collects what happened, and ends everything. */
   async close(): Promise<ObservedJob> {
-    const { spec, events, posts, sends, takenTask } = this;
+    const { spec, events, attempts, posts, sends, takenTask } = this;
     const parts = await filesIn(this.partsFolder).catch(() => []);
     const files = [...new Set(this.stored), ...parts];
     const storedRight = await this.compareVideo(events.at(-1));
@@ -263,9 +262,6 @@ export class ScriptedJob extends ScriptedWorkflow {
     await this.emulator.close();
     // What was abandoned tidies up first.
     await new Promise((resolve) => setImmediate(resolve));
-    const attempts = this.attempts.map(
-      ({ kill: _kill, killAtEnd: _atEnd, isKilled: _isKilled, ...attempt }) => attempt,
-    );
     return {
       ...spec,
       ...{ events, attempts, tasks, posts, sends, files },
@@ -284,7 +280,7 @@ export class ScriptedJob extends ScriptedWorkflow {
   private scriptedService(): VideoService {
     const { real } = this;
     return {
-      address: ADDRESS,
+      address: real.address,
       profile: real.profile,
       start: (request, options) => this.submit(() => real.start(request, options)),
       // Without its signal: a poll that ran out of time on a busy machine would leave its answer to the next one.

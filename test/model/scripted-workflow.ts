@@ -15,7 +15,7 @@ const CHECK_EVERY_MS = 20;
 
 /**
  * The server's clock as one workflow's activities read it. The server skips no time while an attempt runs, so it is asked once
- * for each attempt, and goes on as the machine's clock does.
+ * for each attempt, and advances as the machine's clock does.
  */
 export class ServerClock {
   private aheadMs: number;
@@ -57,7 +57,7 @@ export abstract class ScriptedWorkflow {
     this.runs.set(runId, [...before.slice(0, number), event]);
   }
 
-  /** The run that goes on, or the last one. */
+  /** The current run, or the last one. */
   get runId(): string | undefined {
     return [...this.runs.keys()].at(-1);
   }

@@ -1,9 +1,10 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { join } from 'node:path';
 import { type BrokenFile, breakFile, brokenFile } from '../../media/broken-files';
 import { inspect } from '../../media/inspect';
 import { FORMS, type Form, isForm, makeVideo } from '../../media/make-video';
 import { fc } from '../../support/properties';
 import { weighted } from '../hostile';
-import { SecondReader } from '../second-reader';
 import type { Target } from '../target';
 
 /** A broken video, or bytes that are none. */
@@ -27,7 +28,29 @@ const noVideo = fc
   .map(([head, bytes, times]) => ({ bytes: [...head, ...bytes], times }));
 
 const whole = new Map<Form, Buffer>();
-let secondReader: SecondReader;
+let secondReader: ChildProcess | undefined;
+
+/** What another reader makes of a file: `picture`, or why there is none. */
+function readAgain(file: Buffer): Promise<string> {
+  secondReader ??= fork(join(__dirname, '../second-reader.cjs'), {
+    serialization: 'advanced',
+    execArgv: ['--max-old-space-size=256'],
+    stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+  });
+  const reader = secondReader;
+  return new Promise((resolve) => {
+    const onClose = () => {
+      secondReader = undefined;
+      resolve('it crashed');
+    };
+    reader.once('close', onClose);
+    reader.once('message', (answer) => {
+      reader.off('close', onClose);
+      resolve(String(answer));
+    });
+    reader.send(file);
+  });
+}
 
 export const videos: Target<File> = {
   inputs: weighted<File>([6, brokenFile], [1, noVideo]),
@@ -37,7 +60,6 @@ export const videos: Target<File> = {
   // Another process inspects, and a second one if the first may have ended for another reason.
   mostMs: 5_000,
   async open() {
-    secondReader = new SecondReader();
     for (const form of Object.keys(FORMS).filter(isForm)) whole.set(form, await makeVideo(form, 32, 32));
   },
   async feed(file, folder) {
@@ -48,10 +70,10 @@ export const videos: Target<File> = {
     const inspection = await inspect(bytes, folder);
     const texts = [JSON.stringify(inspection)];
     if (inspection.kind === 'no-video') return { texts, refused: true };
-    const second = await secondReader.read(bytes);
+    const second = await readAgain(bytes);
     return { texts, problems: second === 'picture' ? [] : [`accepted, but for a second reader: ${second}`] };
   },
   async close() {
-    secondReader.close();
+    secondReader?.kill('SIGKILL');
   },
 };
