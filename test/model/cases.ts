@@ -161,20 +161,6 @@ export const CASES: { name: string; script: Script }[] = [
     },
   },
   {
-    name: 'a batch is cancelled',
-    script: { ...BATCH, actions: [{ atMs: 20_000, action: { kind: 'cancel' } }] },
-  },
-  {
-    name: 'the first of two services accepts no more requests',
-    script: {
-      ...FALLBACK,
-      services: [
-        { ...AT_SERVICE, submits: Array.from({ length: 8 }, () => ({ kind: 'rate-limited' })) },
-        AT_SERVICE,
-      ],
-    },
-  },
-  {
     name: 'the first of two services loses a submit, which is decided there, and then refuses',
     script: {
       ...FALLBACK,

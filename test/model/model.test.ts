@@ -9,7 +9,7 @@ import type { Observed } from './running-script';
 import { bundleWorkflows, ScriptRunner, silenceLogs } from './script-runner';
 
 /** `npm run model` runs more, in as many processes as there are cores. */
-const SCRIPTS = atLength(10, 1_000);
+const SCRIPTS = atLength(8, 1_000);
 /** For each script, on a machine with much else to do. */
 const PATIENCE_MS = 1_000;
 /** Once more on a new server, if need be. */
