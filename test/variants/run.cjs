@@ -2,7 +2,7 @@
 // `-- --variant codec` for one, `--workers 2` for a busy machine, and a path pattern for some files.
 const { spawn } = require('node:child_process');
 const { once } = require('node:events');
-const { mkdirSync, mkdtempSync, realpathSync, rmSync } = require('node:fs');
+const { existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync } = require('node:fs');
 const { tmpdir } = require('node:os');
 const { join } = require('node:path');
 const { parseArgs } = require('node:util');
@@ -20,11 +20,16 @@ const { values, positionals } = parseArgs({
   },
   allowPositionals: true,
 });
-const unknown = values.variant.find((name) => !Object.hasOwn(VARIANTS, name));
-if (unknown !== undefined) {
-  process.stderr.write(`There is no variant ${unknown}: choose among ${Object.keys(VARIANTS).join(', ')}.\n`);
+function refuse(line) {
+  process.stderr.write(`${line}\n`);
   process.exit(2);
 }
+const unknown = values.variant.find((name) => !Object.hasOwn(VARIANTS, name));
+if (unknown !== undefined)
+  refuse(`There is no variant ${unknown}: choose among ${Object.keys(VARIANTS).join(', ')}.`);
+const rows = Object.values(LEFT_OUT).flat();
+const renamed = rows.find(({ file }) => !existsSync(join(ROOT, file)));
+if (renamed !== undefined) refuse(`left-out.cjs names ${renamed.file}, which does not exist.`);
 
 async function runVariant(name) {
   process.stdout.write(`\n${name}: ${VARIANTS[name].what}\n`);
