@@ -479,9 +479,7 @@ test('a disk that fails midway fails the download clearly, and nothing is left o
 });
 
 test('a slow disk gets its time for a video that came with the answer', async () => {
-  /** On a busy machine other videos are as slow as this. */
-  const paceFor = (connection: Connection) =>
-    connection === stalling ? { pace: { windowMs: 20, leastBytes: 1_000 } } : {};
+  const pace = { windowMs: 20, leastBytes: 1_000 };
   disk.onWrite = () => sleep(4 * pace.windowMs);
   const status = async () => reading({ state: 'succeeded', word: 'done', videoBytes: video });
   const world = createMemoryWorld(video, { pace, service: { status } });
