@@ -151,10 +151,14 @@ async function killWorker() {
   const waiting = await start('waiting', { polling: RARELY });
   await untilProgress(waiting, ({ phase }) => phase === 'waiting');
 
-  a.next('submit', REFUSED);
+  a.next('submit', REFUSED, REFUSED);
   b.next('submit', HANG);
   const lostAtB = await start('lost at b', { services: ['a', 'b'] });
   await untilPosted(b, 'lost at b');
+  // Its second attempt comes long after the kill, on a busy machine too.
+  b.next('submit', { kind: 'rate-limited', retryAfter: 60 });
+  const refusedByB = await start('refused by b', { services: ['a', 'b'] });
+  await untilPosted(b, 'refused by b');
 
   const [held, cancelled, recorded, unrecorded] = ['held', 'cancelled', 'recorded', 'unrecorded'] as const;
   const counted = ['counted 1', 'counted 2'];
@@ -182,11 +186,6 @@ async function killWorker() {
     polling: OFTEN,
   });
   await untilProgress(batch, ({ succeeded }) => succeeded >= STORED_BEFORE_KILL);
-  // Last, because its second attempt must come after the kill.
-  a.next('submit', REFUSED);
-  b.next('submit', { kind: 'rate-limited', retryAfter: 20 });
-  const refusedByB = await start('refused by b', { services: ['a', 'b'] });
-  await untilSecondAttempt(refusedByB);
   await worker.kill('SIGKILL');
 
   const { bytes } = await heartbeatOf(downloading);
