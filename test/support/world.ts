@@ -25,8 +25,6 @@ export interface World {
   taskQueue: string;
   storageFolder: string;
   storedFiles(): Promise<string[]>;
-  /** Runs work on a worker of another server, with the same service and storage. */
-  onServer<T>(env: VideoTestEnvironment, work: (world: World) => Promise<T>): Promise<T>;
 }
 
 export interface WorldOptions extends EmulatorOptions {
@@ -75,13 +73,16 @@ export async function inWorld<T>(
     rateLimiter: new RateLimiter(),
   };
   const storedFiles = () => filesIn(storageFolder);
-  const onServer: World['onServer'] = (server, use) =>
-    onWorker(server, tools, { onLostSubmit, largestVideoBytes, caps, worker }, async (taskQueue) => {
-      const videos = await createVideoClient({ client: server.temporal.client, taskQueue });
-      return use({ emulator, service, videos, taskQueue, storageFolder, storedFiles, onServer });
-    });
   try {
-    return await onServer(env, work);
+    return await onWorker(
+      env,
+      tools,
+      { onLostSubmit, largestVideoBytes, caps, worker },
+      async (taskQueue) => {
+        const videos = await createVideoClient({ client: env.temporal.client, taskQueue });
+        return work({ emulator, service, videos, taskQueue, storageFolder, storedFiles });
+      },
+    );
   } finally {
     await service.close();
     await emulator.close();

@@ -419,7 +419,7 @@ function submitTo({ service, asked }: StartedProvider) {
 const pollAt = ({ service }: StartedProvider, taskId: string) =>
   attemptUntilEnd((info) => world.run(activitiesOf(service).pollVideo, { taskId }, info));
 
-/** What a fault is to a submit and to a poll. test/activities has them all, with every policy, for a model of its own. */
+/** What a fault is to a submit and to a poll. test/activities has them all. */
 const FAULTS: [keyof typeof ANSWERS, submit: FailureType, poll: FailureType][] = [
   ['reset after bytes', 'SubmitUnconfirmed', 'ServiceUnreachable'],
   ['cut in body', 'SubmitUnconfirmed', 'ServiceUnreachable'],
