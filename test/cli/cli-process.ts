@@ -66,7 +66,7 @@ export class Home {
 }
 
 /** The process may have ended by itself. */
-export function killIfThere(pid: number): void {
+function killIfThere(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL');
   } catch (error) {

@@ -19,7 +19,7 @@ export async function startWorkerProcess(env: Record<string, string>, main?: str
 }
 
 /** The same without waiting, for workers that are expected to fail. */
-export function spawnWorker(
+function spawnWorker(
   env: Record<string, string>,
   main = 'worker-main.cjs',
 ): WorkerProcess & { process: ChildProcess } {

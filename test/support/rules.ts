@@ -12,3 +12,15 @@ export function ruleNamed(rules: object, words: string): string {
   if (name === '' || others.length > 0) throw new Error(`"${words}" names no rule, or more than one`);
   return name;
 }
+
+/** Expects that the rule which a mistake names refuses the text with it. */
+export function expectRefused<T>(
+  rules: Record<string, (read: T) => string[]>,
+  read: (text: string) => T,
+  text: string,
+  [, search, replacement, rule]: Mistake,
+): void {
+  const broken = text.replace(search, replacement);
+  expect(broken).not.toBe(text);
+  expect(rules[ruleNamed(rules, rule)]?.(read(broken))).not.toEqual([]);
+}
