@@ -88,6 +88,7 @@ describe('a request', () => {
     ['prompt', undefined, 'prompt is missing'],
     ['prompt', ' \n\t', 'prompt must not be empty (was " \\n\\t")'],
     ['prompt', ['a', 'fox'], 'prompt must be a string (was a list)'],
+    ['prompt', { text: 'a fox' }, 'prompt must be a string (was an object)'],
     ['image_url', '//example.com/fox.png', 'image_url must be a URL (was "//example.com/fox.png")'],
     ['resolution', '720P', `${oneResolution} (was "720P")`],
     ['aspect_ratio', '9:21', `${oneRatio} (was "9:21")`],
@@ -207,6 +208,11 @@ describe('a job', () => {
       { request, storage: `foxes/${'狐'.repeat(80)}` },
       { request, storage: 'foxes/jobs/red.mp4' },
       { request, storage: 'jobs.mp4' },
+      {
+        request,
+        cap: { videos: 3, money: { amount: 2.5, currency: 'USD' } },
+        sharedCap: { name: 'films', cap: {} },
+      },
     ]) {
       expect(parseJobInput(input)).toEqual({ ok: true, input });
       expect([input, problemInWorkflow(input)]).toEqual([input, undefined]);
@@ -236,12 +242,18 @@ describe('a job', () => {
   const POLLING =
     'polling must be like { "min": "2s", "max": "1m" }, with a min that is not longer than the max';
   const DURATION = 'must be milliseconds or a duration such as "90s", "30m" or "2h"';
+  const SHARED_CAP = 'sharedCap must be the name of a cap and the cap';
 
   it.each<[problem: string, field: string, wrong: unknown[]]>([
     [TASK_ID, 'taskId', ['', ' ', 5, 'x'.repeat(1_001), 'ä'.repeat(501), '"'.repeat(501)]],
     [`deadline ${DURATION}`, 'deadline', ['soon', '90', 0, -1, true, { hours: 1 }]],
     [`holdFor ${DURATION}`, 'holdFor', ['long']],
     ['onLostSubmit must be one of hold, resubmit, fail', 'onLostSubmit', ['retry']],
+    [
+      SHARED_CAP,
+      'sharedCap',
+      ['films', { name: '', cap: {} }, { name: 'films' }, { name: 'films', cap: { videos: -1 } }],
+    ],
     [POLLING, 'polling', [5, { min: 'x' }, { max: 0 }, { min: '1m', max: '59s' }, { every: '5s' }]],
     [KEY, 'idempotencyKey', ['', 'with space', 'key\nx: y', 'schlüssel', 'x'.repeat(256), 5]],
     [

@@ -26,6 +26,7 @@ describe('what makes two jobs the same', () => {
     ['another task', { taskId: 'task_1' }, { taskId: 'task_2' }, 'taskId'],
     ['a task in place of a request', { request }, { taskId: 'task_1' }, 'prompt, duration, taskId'],
     ['a memo without a request', { request: null }, { request }, 'prompt, duration'],
+    ['a request that is text', { request: 'A red fox' }, { request }, 'prompt, duration'],
   ])('%s: compared in full and by identity', (_what, existing, given, difference) => {
     expect(describeDifference(existing, given)).toBe(difference);
     expect(describeDifference(identityOf(existing), identityOf(given))).toBe(difference);
@@ -161,11 +162,13 @@ describe('when a batch continues an earlier one', () => {
       { ...failed(5, 'Cancelled', 'task-5'), cost },
       failed(6, 'GenerationFailed', 'task-6'),
       { ...failed(7, 'ContentRefused'), cost },
+      // The submit after the lost one was refused.
+      { ...failed(8, 'InvalidRequest'), cost: { estimated: { amount: 2, currency: 'USD' }, lostSubmits: 1 } },
     ];
     expect(doneBefore(results)).toMatchObject({
       succeeded: 1,
-      failed: 5,
-      spent: { sums: [{ amount: 3, currency: 'USD' }], unknown: 1 },
+      failed: 6,
+      spent: { sums: [{ amount: 5, currency: 'USD' }], unknown: 1 },
     });
   });
 

@@ -15,7 +15,13 @@ import { temporal } from '@temporalio/proto';
 import type { FailureDetails } from '../../src/contract/failure-details';
 import { FAILURES, isFailureType } from '../../src/contract/failure-table';
 import { adoptCommand, decisionCommands, mayHaveMadeTask } from '../../src/contract/lost-submit';
-import { createFailure, describeFailure, readFailure, VideoFailure } from '../../src/contract/video-failure';
+import {
+  createFailure,
+  describeFailure,
+  isVideoFailure,
+  readFailure,
+  VideoFailure,
+} from '../../src/contract/video-failure';
 import { NotDecrypted } from '../../src/encryption/not-decrypted';
 import { readTimeout } from '../../workflows/end';
 
@@ -45,6 +51,14 @@ test('an advice of its own replaces the general advice, also across Temporal', (
   expect(failure.advice).toBe('Choose another name.');
   const crossed = readFailure(inWorkflow(createFailure('InvalidRequest', details)));
   expect([crossed?.message, crossed?.advice]).toEqual([failure.message, failure.advice]);
+});
+
+test('a failure of this package is known from any other error, and by its type', () => {
+  const failure = new VideoFailure('NoVideo', { message: 'none' });
+  expect(isVideoFailure(failure)).toBe(true);
+  expect(isVideoFailure(failure, 'NoVideo')).toBe(true);
+  expect(isVideoFailure(failure, 'GenerationFailed')).toBe(false);
+  expect(isVideoFailure(new Error('none'))).toBe(false);
 });
 
 describe('the failure table', () => {

@@ -14,7 +14,14 @@ import {
   type SendCost,
   takenBy,
 } from '../../src/contract/caps';
-import { chargesOf, describeCost, type JobCost, readCost } from '../../src/contract/job-cost';
+import {
+  type BatchCost,
+  chargesOf,
+  describeBatchCost,
+  describeCost,
+  type JobCost,
+  readCost,
+} from '../../src/contract/job-cost';
 import { addSums, describeMoney, LARGEST_AMOUNT, money, readMoney, sumOf } from '../../src/contract/money';
 import { jsonBytes } from '../../src/contract/sizes';
 import { Ledger } from '../../workflows/ledger';
@@ -99,6 +106,15 @@ describe('the cost of a job', () => {
     [{ lostSubmits: 1 }, 'unknown, and a lost submit may have cost more'],
   ])('%j is described as %s', (cost, described) => {
     expect(describeCost(cost)).toBe(described);
+  });
+
+  it.each<[BatchCost, string]>([
+    [{}, 'unknown'],
+    [{ estimated: sumOf([usd(2)]) }, 'estimated 2.00 USD'],
+    [{ spent: sumOf([usd(1.2)]) }, '1.20 USD'],
+    [{ estimated: sumOf([usd(2)]), spent: sumOf([usd(1.2)]) }, '1.20 USD (estimated 2.00 USD)'],
+  ])('of a batch, %j, is described as %s', (cost, described) => {
+    expect(describeBatchCost(cost)).toBe(described);
   });
 
   it.each<[cost: JobCost | undefined, hasTask: boolean, charges: (object | undefined)[]]>([
