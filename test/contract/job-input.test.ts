@@ -89,6 +89,7 @@ describe('a request', () => {
     ['prompt', ' \n\t', 'prompt must not be empty (was " \\n\\t")'],
     ['prompt', ['a', 'fox'], 'prompt must be a string (was a list)'],
     ['prompt', { text: 'a fox' }, 'prompt must be a string (was an object)'],
+    ['resolution', null, `${oneResolution} (was null)`],
     ['image_url', '//example.com/fox.png', 'image_url must be a URL (was "//example.com/fox.png")'],
     ['resolution', '720P', `${oneResolution} (was "720P")`],
     ['aspect_ratio', '9:21', `${oneRatio} (was "9:21")`],
@@ -231,6 +232,10 @@ describe('a job', () => {
       expect(problemOf(given)).toBe(
         'a job needs either a request or the taskId of a task to adopt, not both',
       );
+  });
+
+  it('may have fields that this version of the workflow does not know, because clients may be newer', () => {
+    expect(problemInWorkflow({ taskId: 'task-1', fromTheFuture: 1 })).toBeUndefined();
   });
 
   const TASK_ID = 'taskId must be text of at most 1000 bytes, not blank and without control characters';

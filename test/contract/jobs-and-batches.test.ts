@@ -37,6 +37,7 @@ describe('what makes two jobs the same', () => {
     expect(identityOf({ taskId: 'task_1', deadline: '2h' } as object)).toEqual({ taskId: 'task_1' });
     // Some SDKs send nulls.
     expect(identityOf({ request: null, taskId: null })).toEqual({});
+    expect(describeDifference(null, { request })).toBe('prompt, duration');
   });
 
   it('is compared by digests for values of more than 200 characters as JSON, on either side', () => {

@@ -2,7 +2,7 @@
 //   npm run mutants -- --folder src/service --folder workflows/hold.ts --sample 200 --seed 7
 // Stryker's own runner cannot look into Temporal's sandbox. So its instrumenter writes all mutants of a folder into a copy of the
 // repository, where VIDEOGEN_MUTANT says which one is active.
-const { execFileSync, fork, spawnSync } = require('node:child_process');
+const { execFileSync, fork } = require('node:child_process');
 const { createHash } = require('node:crypto');
 const fs = require('node:fs');
 const { createRequire } = require('node:module');
@@ -113,7 +113,8 @@ class Lane {
 
   /** With its group, to which Temporal's servers belong. */
   end() {
-    if (this.child) spawnSync('kill', ['-9', `-${this.child.pid}`]);
+    const { pid, exitCode, signalCode } = this.child ?? { exitCode: 0 };
+    if (exitCode === null && signalCode === null) process.kill(-pid, 'SIGKILL');
     this.child = undefined;
   }
 }
