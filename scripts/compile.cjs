@@ -58,18 +58,15 @@ function compile(files, texts) {
   const { transformSync } = require('@swc/core');
   for (const file of files) {
     const output = outputOf(file);
-    const { code, map } = transformSync(texts[file], {
+    const { code } = transformSync(texts[file], {
       filename: join(ROOT, file),
-      sourceFileName: join('../'.repeat(file.split('/').length), file),
-      sourceMaps: true,
       swcrc: false,
       // Optional packages are imported when they are needed, and may be ES modules.
       module: { type: 'commonjs', ignoreDynamic: true },
       jsc: { target: 'es2023', parser: { syntax: 'typescript' } },
     });
     fs.mkdirSync(dirname(output), { recursive: true });
-    writeAtomically(`${output}.map`, map);
-    writeAtomically(output, `${code}//# sourceMappingURL=${output.split('/').at(-1)}.map\n`);
+    writeAtomically(output, code);
   }
 }
 
@@ -135,9 +132,8 @@ function compileChanged(before) {
     changed.filter((file) => !isCopied(file)),
     texts,
   );
-  for (const removed of Object.keys(before.sources).filter((file) => !(file in sources))) {
-    for (const output of [outputOf(removed), `${outputOf(removed)}.map`]) fs.rmSync(output, { force: true });
-  }
+  for (const removed of Object.keys(before.sources).filter((file) => !(file in sources)))
+    fs.rmSync(outputOf(removed), { force: true });
   return sources;
 }
 

@@ -1,5 +1,5 @@
 import { cleanText } from '../../src/contract/clean-text';
-import { durationMs } from '../../src/contract/duration';
+import { describeDuration, durationMs } from '../../src/contract/duration';
 import type { JobOptions, ReportedProgress } from '../../src/contract/job';
 import { RETRY_AFTER_MAX_MS } from '../../src/contract/policies';
 import type { VideoRequest } from '../../src/contract/request';
@@ -69,6 +69,15 @@ export class PollPlan {
     const ends = progress ? withProgress(learned, progress, waitedMs) : learned;
     const delayMs = pollDelayMs(waitedMs, ends, this.rulesOf(polling));
     return Math.max(delayMs, Math.min(retryAfterMs, RETRY_AFTER_MAX_MS));
+  }
+
+  /** When a new task is polled, and why then: for the log. */
+  describeFirstPoll(task: WaitingTask): string {
+    const { length: ended } = this.learned.endedOf(task.kind);
+    const isDescribed = this.at.service.profile?.polling?.usually !== undefined;
+    const unlearned = isDescribed ? 'as the profile expects' : 'because no such task has ended here yet';
+    const why = ended > 0 ? `by the last ${ended} such tasks` : unlearned;
+    return `in ${describeDuration(this.nextPollMs(task))} ${why}`;
   }
 
   /** Names the tasks that take about equally long. A service without a name or an address could be any. */

@@ -168,7 +168,7 @@ class Submit {
     refuseIfLate(this.startedAtMs);
     this.notes.sending(send, service);
     this.stage = 'announced';
-    const { request: given, repeats, idempotencyKey = this.digest, caller } = this.input;
+    const { request: given, repeats, idempotencyKey = this.digest, caller, polling } = this.input;
     const sending = { id: send, request: requestOnRecord(given), repeats, service, cost };
     if (!(await record.addIfLast({ event: 'sending', ...sending }))) {
       this.stage = 'started';
@@ -179,7 +179,8 @@ class Submit {
     const answer = await tools.service.start(request, { idempotencyKey });
     const { taskId, warnings } = answer;
     this.notes.task(taskId, service);
-    logEvent('submitted', { taskId });
+    const firstPoll = tools.pollPlan.describeFirstPoll({ kind: tools.pollPlan.kindOf(given), polling });
+    logEvent('submitted', { taskId, firstPoll });
     await recordTask(this.deps.storage, record, { send, taskId, service, warnings, cost }, caller);
     return answer;
   }

@@ -3,6 +3,7 @@ import type { Environment } from '../config/service-config';
 import { type BatchResult, doneBefore, type ItemResult, parseResults } from '../contract/batch';
 import { printableJson, shown } from '../contract/clean-text';
 import { describeBatchCost } from '../contract/job-cost';
+import { useModels } from './ai-sdk-models';
 import { copyOut, openStored } from './copy-out';
 import { followStarted } from './follow-jobs';
 import { type JobsSession, withJobs } from './open-jobs';
@@ -10,7 +11,8 @@ import { type BatchOrder, type BatchSettings, readBatch } from './read-input';
 import { EXIT, printLine, type Terminal } from './terminal';
 
 /** `videogen batch`: generates a video for each line of a file. The same file again continues the same batch. */
-export async function batch(file: string, options: BatchSettings, terminal: Terminal): Promise<number> {
+export async function batch(file: string, given: BatchSettings, terminal: Terminal): Promise<number> {
+  const options = { ...given, service: await useModels(given.service, terminal) };
   const order = await readBatch(file, options, terminal.env);
   return await withJobs(terminal, {
     withWorker: true,

@@ -39,10 +39,10 @@ export async function dev(options: DevOptions, terminal: Terminal): Promise<numb
       print(`Video service  ${emulator ? `${emulator.url} (the emulator)` : describeServices(env)}`);
       print(`Storage        ${storage}`);
     }
-    if (emulator) {
-      const service = `VIDEO_API_BASE_URL=${inShell(emulator.url)} VIDEO_API_KEY=${inShell(emulator.key)}`;
-      print(`Your programs  export TEMPORAL_ADDRESS=${inShell(address)} ${service}`);
-    }
+    const service = emulator
+      ? ` VIDEO_API_BASE_URL=${inShell(emulator.url)} VIDEO_API_KEY=${inShell(emulator.key)}`
+      : '';
+    print(`Your programs  export TEMPORAL_ADDRESS=${inShell(address)}${service}`);
     if (!stack.ended)
       print(
         'Start a job from another terminal: videogen generate "A red fox in the snow". Ctrl-C ends everything.',

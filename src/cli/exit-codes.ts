@@ -5,7 +5,7 @@ import { firstLineOf } from '../contract/error-code';
 import type { RefusedContent } from '../contract/failure-details';
 import { FAILURES } from '../contract/failure-table';
 import { adoptCommand, DecisionRefused } from '../contract/lost-submit';
-import { describeEvent, isVideoFailure } from '../contract/video-failure';
+import { describeEvent, isVideoFailure, type VideoFailure } from '../contract/video-failure';
 import { StorageFault } from '../storage';
 import { PortInUse, SearchStopped, ServerUnavailable } from '../temporal-server';
 import { CopyFailed } from './copy-out';
@@ -29,26 +29,29 @@ export function exitCodeOf(error: unknown): number {
 }
 
 /** An error for programs: `message` says what happened, `advice` what to do. */
-interface ErrorObject extends RefusedContent {
+interface ErrorObject extends Omit<RefusedContent, 'charged'> {
   type: string;
   message: string;
   taskId: string | undefined;
   advice: string | undefined;
+  /** Of a failed job. */
+  charged?: VideoFailure['charged'];
   code?: string | undefined;
 }
 
 /** Any error as `--json` prints it. */
 export function errorObject(error: unknown): { error: ErrorObject } {
   if (isVideoFailure(error)) {
-    const { type, details, taskId, advice } = error;
-    const { code, stage, field, charged } = details;
+    const { type, details, taskId, advice, charged } = error;
+    const { code, stage, field } = details;
     return {
       error: {
         type,
         message: describeEvent(type, details),
         taskId,
         advice,
-        ...(type === 'ContentRefused' && { code, stage, field, charged }),
+        charged,
+        ...(type === 'ContentRefused' && { code, stage, field }),
       },
     };
   }

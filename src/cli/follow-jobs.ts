@@ -6,7 +6,7 @@ import { printableJson, shown } from '../contract/clean-text';
 import { firstLineOf } from '../contract/error-code';
 import { commandOn } from '../contract/lost-submit';
 import { findJob } from './find-job';
-import { holdNotes, type JobRow, liveLine, type Progress, progressLine } from './job-lines';
+import { holdNotes, type JobRow, liveLine, type Progress, rowLine } from './job-lines';
 import { devCommand, type JobsSession, pageOf } from './open-jobs';
 import { EXIT, printLine, type Terminal } from './terminal';
 
@@ -64,7 +64,7 @@ export async function followJob(
       const missing = await session.describeMissingWorker(name).catch(() => undefined);
       if (missing !== undefined) print(missing);
     }
-    const text = asJson ? printableJson(row) : row.progress && progressLine(row.progress);
+    const text = asJson ? printableJson(row) : row.progress && rowLine(row);
     if (isLive) terminal.control(`${CLEAR_LINE}${NO_WRAP}${liveLine(row, Date.now())}${WRAP}`);
     else if (text !== undefined && text !== printed) {
       if (asJson) terminal.out(text);

@@ -6,6 +6,7 @@ import { firstLineOf } from '../contract/error-code';
 import type { JobInput } from '../contract/job';
 import { BadImage, type CheckedImage, checkImage, createStorage, storeImage, tooLarge } from '../storage';
 import { COMMAND_LINE_OWNER, LARGEST_IMAGE_BYTES } from '../storage/images';
+import { useModels } from './ai-sdk-models';
 import { checkOut, copyOut } from './copy-out';
 import { findJob, refuseBatch } from './find-job';
 import { followStarted } from './follow-jobs';
@@ -17,13 +18,14 @@ import { EXIT, printLine, type Terminal } from './terminal';
 /** `videogen generate`: starts or follows one job, and waits for its video unless `--no-wait` is given. */
 export async function generate(
   prompt: string | undefined,
-  options: GenerateOptions,
+  given: GenerateOptions,
   terminal: Terminal,
 ): Promise<number> {
-  const workflowId = options.id ?? `video-${randomUUID()}`;
-  const image = await readImageFile(options);
-  const given = image ? { ...options, imageUrl: image.url } : options;
-  const input = readJobInput(prompt, given, terminal.env);
+  const workflowId = given.id ?? `video-${randomUUID()}`;
+  const image = await readImageFile(given);
+  const service = await useModels(given.service, terminal);
+  const options = { ...given, service, ...(image && { imageUrl: image.url }) };
+  const input = readJobInput(prompt, options, terminal.env);
   if (options.wait) await checkOut(options.out);
   // Its worker finds the image in the storage.
   if (image) await storeImage(createStorage(readStorageConfig(terminal.env)), image);

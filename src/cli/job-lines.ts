@@ -8,6 +8,8 @@ import { describeSum, sumOf } from '../contract/money';
 import { describeVideo } from '../contract/summaries';
 import { type Column, tableLines } from './text-table';
 
+type Retrying = NonNullable<JobOverview['retrying']>;
+
 export type Progress = JobProgress | BatchProgress;
 
 /** A job or a batch with what a worker answered, if one was asked. */
@@ -46,6 +48,19 @@ export function progressLine(progress: Progress, nowMs?: number): string {
   ]);
 }
 
+/** What a worker answered, and the attempt that failed last. */
+export function rowLine({ progress, retrying, ...row }: JobRow, nowMs?: number): string {
+  return listed([
+    progress ? progressLine(progress, nowMs) : phaseText(row),
+    retrying && retryText(retrying, nowMs),
+  ]);
+}
+
+function retryText({ attempt, message, nextAttemptAt }: Retrying, nowMs?: number): string {
+  const waits = nextAttemptAt && nowMs !== undefined;
+  return `attempt ${attempt}${waits ? ` in ${ageText(Date.parse(nextAttemptAt) - nowMs)}` : ''}: ${message}`;
+}
+
 /** `12 of 40 stored, 1 failed, 20 under way`. */
 export function batchLine({ items, succeeded, failed, running, stopping, cost }: BatchProgress): string {
   return listed([
@@ -64,7 +79,7 @@ export function liveLine(row: JobRow, nowMs: number): string {
   const parts = [
     ...(percent === undefined ? [] : [bar(percent)]),
     ageText(nowMs - Date.parse(startedAt)),
-    progress ? progressLine(progress, nowMs) : phaseText(row),
+    rowLine(row, nowMs),
   ];
   return oneLine(parts.join('  '));
 }
@@ -105,11 +120,7 @@ export function phaseText({ kind, state, failure, counts, ...row }: JobOverview)
   if (kind === 'batch') return 'batch';
   if (row.endedAt !== undefined) return '';
   const { phase, retrying, isCancelling, paused } = row;
-  return listed([
-    paused && 'paused',
-    isCancelling ? 'cancelling' : phase,
-    retrying && `attempt ${retrying.attempt}: ${retrying.message}`,
-  ]);
+  return listed([paused && 'paused', isCancelling ? 'cancelling' : phase, retrying && retryText(retrying)]);
 }
 
 /** What was charged, or else the estimate, and what lost submits may have cost. */

@@ -34,6 +34,8 @@ export interface LocalStack {
   /** Set if another process runs the server; settles when that ends. */
   ended?: Promise<void>;
   taskQueue: string;
+  /** Whether the worker of that process serves the task queue, with the settings that it was started with. */
+  isServedThere?: boolean;
   close(): Promise<void>;
 }
 
@@ -100,7 +102,7 @@ async function openStack(
     const isServed = serviceName === joined.serviceName && storageUri === joined.storage;
     // A second `dev` only says that the first one runs.
     if (!isServed && !dev) await load.workers().startWorkers({ ...workers, address, queues: [taskQueue] });
-    return { ...stack, note: joined, ended: untilEnded(pid) };
+    return { ...stack, note: joined, ended: untilEnded(pid), isServedThere: isServed };
   }
   const { server, claim } = opened;
   const { address, uiUrl } = server;

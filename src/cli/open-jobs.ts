@@ -164,6 +164,11 @@ async function openServer(
   }
   if (withWorker) {
     const stack = await openLocalStack(terminal);
+    if (isNew && stack.isServedThere)
+      printLine(
+        terminal,
+        `The worker of process ${stack.note.pid} makes it, with the settings of that process.`,
+      );
     return { ...stack, uiUrl: stack.note.uiUrl, ownsUi: stack.ended === undefined };
   }
   // A command that only looks starts no worker: it must not have a waiting job submitted.

@@ -33,7 +33,7 @@ const ON_LOST_SUBMIT: OptionRow = [
 ];
 const SERVICE: OptionRow = [
   '--service <name>',
-  'the service of VIDEOGEN_SERVICES_FILE to use; a,b: b if a refuses the request',
+  'the service of VIDEOGEN_SERVICES_FILE to use, or a model such as @ai-sdk/fal:veo3; a,b: b if a refuses',
 ];
 const JOB_OR_BATCH: [string, string] = ['<id>', 'name of the job, or of the batch'];
 const JOB_OR_ITEM: [string, string] = ['<id>', 'name of the job, or of an item of a batch such as foxes-3'];

@@ -33,7 +33,7 @@ export interface JobOptions {
   holdFor?: string;
   storage?: string;
   cap?: string[];
-  service?: string;
+  service?: string | undefined;
 }
 
 export interface GenerateOptions extends JobOptions {

@@ -91,6 +91,7 @@ async function overviewOf(
       activity: cleanText(retried.activityType?.name ?? ''),
       attempt: retried.attempt ?? 1,
       message: cleanText(await messageOf(client, retried.lastFailure ?? {})),
+      ...(retried.nextAttemptScheduleTime && { nextAttemptAt: isoOf(retried.nextAttemptScheduleTime) }),
     },
     paused: ended === undefined ? pausedIn(workflowId, extended?.pauseInfo) : undefined,
     isCancelling: (ended === undefined && extended?.cancelRequested) || undefined,

@@ -29,8 +29,8 @@ export interface JobOverview {
   counts?: Pick<BatchResult, 'items' | 'succeeded' | 'failed'>;
   /** Why it failed, or `Cancelled`; unknown if Temporal no longer has its history. */
   failure?: FailureType;
-  /** The pending call that has failed and is retried: how often, and why. */
-  retrying?: { activity: string; attempt: number; message: string };
+  /** The pending call that has failed and is retried: how often, why, and when again. */
+  retrying?: { activity: string; attempt: number; message: string; nextAttemptAt?: string };
   /** Who paused it in Temporal, when and why: the workflow `name`, which is its own or that of its job at one of several services. */
   paused?: { name: string; since: string; by: string; reason: string };
   /** True while a cancellation waits for a worker. */

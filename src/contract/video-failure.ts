@@ -9,7 +9,7 @@ import {
 } from '@temporalio/common';
 import { cleanText, shown } from './clean-text';
 import { cleaned, type FailureDetails, LONGEST_MESSAGE_CHARS, refusedSubject } from './failure-details';
-import { FAILURES, type FailureType, fromTemporalType, toTemporalType } from './failure-table';
+import { FAILURES, type FailureType, fromTemporalType, paidNothing, toTemporalType } from './failure-table';
 import { BATCH_WORKFLOW_TYPE, FALLBACK_WORKFLOW_TYPE, NEXUS_SERVICE, WORKFLOW_TYPE } from './names';
 
 /** The message of a failure: what happened, to which task, and what to do. */
@@ -108,6 +108,15 @@ export class VideoFailure extends Error {
   /** What to do about it. */
   get advice(): string {
     return adviceOf(this.type, this.details);
+  }
+
+  /** Whether the service charges for the job: as it says, or else as a job that ends so has a task or not. */
+  get charged(): 'yes' | 'no' | 'unknown' {
+    const { charged, cost, mayHaveTask } = this.details;
+    const said = charged ?? (cost?.charged && cost.charged.amount > 0);
+    const hasNone = this.taskId === undefined && paidNothing(this.type) && !mayHaveTask;
+    if (said === undefined) return hasNone && !cost?.lostSubmits ? 'no' : 'unknown';
+    return said ? 'yes' : cost?.lostSubmits ? 'unknown' : 'no';
   }
 
   /** The exit code of the command for this failure. */

@@ -51,7 +51,7 @@ export const videoObject = z
           .enum(CONTENT_STAGES)
           .optional()
           .describe('What the content policy of the service refused, if the code is ContentRefused.'),
-        charged: z.boolean().optional().describe('Whether the service charges for it, where it says so.'),
+        charged: z.enum(['yes', 'no', 'unknown']).describe('Whether the service charges for it.'),
       })
       .nullable(),
     cost: z
@@ -146,15 +146,15 @@ export function toVideoObject(
 const readText = (value: unknown) => (typeof value === 'string' ? value : undefined);
 
 export function errorOf(failure: VideoFailure): NonNullable<VideoObject['error']> {
-  const { type, details, advice } = failure;
-  const { field, stage, charged } = details;
+  const { type, details, advice, charged } = failure;
+  const { field, stage } = details;
   return {
     code: type,
     message: describeEvent(type, details),
     advice,
+    charged,
     ...(field !== undefined && { param: field }),
     ...(stage !== undefined && { stage }),
-    ...(charged !== undefined && { charged }),
   };
 }
 

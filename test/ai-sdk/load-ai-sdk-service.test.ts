@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 
-const ENTRY = join(__dirname, '../../dist/src/ai-sdk/index.js');
+const DIST = join(__dirname, '../../dist/src');
+const ENTRY = join(DIST, 'ai-sdk/index.js');
 let folder: string;
 
 const PACKAGES: Record<string, string> = {
@@ -85,4 +86,60 @@ test('what is wrong with a package is one sentence that says what to do, and not
     missing,
     `not-sent: ${missing}`,
   ]);
+});
+
+describe('a model that a command names with --service', () => {
+  /** What the command then uses: the names, the file, and what it printed; or why it refuses. */
+  const used = (service: string, env: Record<string, string> = {}) =>
+    printed(`
+      const { useModels } = require(${JSON.stringify(join(DIST, 'cli/ai-sdk-models.js'))});
+      const { readSetting } = require(${JSON.stringify(join(DIST, 'config/settings.js'))});
+      const env = ${JSON.stringify({ VIDEOGEN_DATA: 'data', ...env })};
+      const lines = [];
+      const terminal = { env, err: (line) => lines.push(line) };
+      try {
+        const names = await useModels(${JSON.stringify(service)}, terminal);
+        const file = readSetting('VIDEOGEN_SERVICES_FILE', env)?.services ?? {};
+        const services = Object.fromEntries(Object.entries(file).map(([name, { aiSdk, key }]) => [name, { aiSdk, key }]));
+        return { names, services, printed: lines.join('') };
+      } catch (error) {
+        return error.message;
+      }`);
+
+  it('is in a file of services, which other commands can use too', async () => {
+    const good = (model: string) => ({
+      aiSdk: { package: '@test/good', model },
+      key: { env: 'GOOD_API_KEY' },
+    });
+    const path = join(folder, 'data/services/good-m.json');
+    expect(await used('@test/good:m', { GOOD_API_KEY: 'a-key-of-good' })).toEqual({
+      names: 'good-m',
+      services: { 'good-m': good('m') },
+      printed: `The service is good-m. For other commands about the job: export VIDEOGEN_SERVICES_FILE=${path}\n`,
+    });
+    expect(await used('@test/good:v/1, @test/good:m', { GOOD_API_KEY: 'a-key-of-good' })).toMatchObject({
+      names: 'good-v-1,good-m',
+      services: { 'good-v-1': good('v/1'), 'good-m': good('m') },
+    });
+  });
+
+  it('is refused in one sentence that says what to do', async () => {
+    const FILE = { VIDEOGEN_SERVICES_FILE: 'services.yaml' };
+    const SERVER = { TEMPORAL_ADDRESS: '127.0.0.1:1' };
+    const refusals: [service: string, why: string, env?: Record<string, string>][] = [
+      ['@test/missing:m', '@test/missing is not installed: run `npm install @test/missing@latest`'],
+      ['@test/good:m', 'GOOD_API_KEY is not set: put the key of the service there.'],
+      ['@test/good:m,other', 'give models alone, or services of a file alone'],
+      ['../good:m', 'write a model as @ai-sdk/fal:veo3'],
+      ['@test/good:', 'write a model as @ai-sdk/fal:veo3'],
+      ['@test/good:m', 'the workers of VIDEOGEN_SERVICES_FILE have services of their own', FILE],
+      ['@test/good:m', 'the workers of TEMPORAL_ADDRESS have services of their own', SERVER],
+    ];
+    for (const [service, why, env] of refusals)
+      expect(await used(service, env)).toContain(`--service is ${service}: ${why}`);
+  });
+
+  it('is not needed: the name of a service passes as it is', async () => {
+    expect(await used('good')).toEqual({ names: 'good', services: {}, printed: '' });
+  });
 });

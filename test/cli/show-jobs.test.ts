@@ -15,6 +15,7 @@ import {
   liveLine,
   type Progress,
   progressLine,
+  rowLine,
   storedLines,
 } from '../../src/cli/job-lines';
 import type { JobsSession } from '../../src/cli/open-jobs';
@@ -149,6 +150,15 @@ describe('a line', () => {
 test('a time is in seconds up to two minutes, in minutes up to two hours, and so on', () => {
   const ages = [-5, 119_999, 120_000, 7_200_000, 172_800_000].map(ageText);
   expect(ages).toEqual(['0 s', '119 s', '2 min', '2 h', '2 d']);
+});
+
+test('a submit that waits for its next attempt says why and for how long', () => {
+  const nextAttemptAt = new Date(START + 8_000).toISOString();
+  const retrying = { activity: 'submitVideo', attempt: 2, message: 'HTTP 429', nextAttemptAt };
+  const waits = row({ retrying, progress: submitting });
+  expect(rowLine(waits, START)).toBe('submitting, attempt 2 in 8 s: HTTP 429');
+  // In a pipe, without what changes every second.
+  expect(rowLine(waits)).toBe('submitting, attempt 2: HTTP 429');
 });
 
 test('the table of list has aligned columns with one cost, and a very long name shifts its own line alone', () => {

@@ -138,6 +138,7 @@ describe('bad usage', () => {
         type: 'InvalidRequest',
         message: expect.stringContaining('duration must be at most 10'),
         advice: expect.stringContaining('start a new job'),
+        charged: 'no',
       },
     });
     const { code, out } = await videogen(['generate', 'A fox', '--json', '--sed', '7']);
@@ -194,6 +195,7 @@ describe('bad usage', () => {
         type: 'InvalidRequest',
         message: `The request was refused: ${file}:2: not a JSON object on one line; ${file}:3: duration must be at most 10 (was 11); ${file}:5: prompt is missing.`,
         advice: expect.any(String),
+        charged: 'no',
       },
     });
 
@@ -290,7 +292,7 @@ describe('an error', () => {
     const { advice } = FAILURES.ContentRefused;
     const message =
       'The content policy of the service refused the prompt (task task_1): HTTP 400, code nsfw.';
-    expect(error).toEqual({ type: 'ContentRefused', message, advice, ...refused });
+    expect(error).toEqual({ type: 'ContentRefused', message, advice, charged: 'unknown', ...refused });
   });
 
   it('of any other kind has its type and message, and that of Temporal its cause', () => {

@@ -13,7 +13,7 @@ import {
 } from '@temporalio/common';
 import { temporal } from '@temporalio/proto';
 import type { FailureDetails } from '../../src/contract/failure-details';
-import { FAILURES, isFailureType } from '../../src/contract/failure-table';
+import { FAILURES, type FailureType, isFailureType } from '../../src/contract/failure-table';
 import { adoptCommand, decisionCommands, mayHaveMadeTask } from '../../src/contract/lost-submit';
 import {
   createFailure,
@@ -59,6 +59,30 @@ test('a failure of this package is known from any other error, and by its type',
   expect(isVideoFailure(failure, 'NoVideo')).toBe(true);
   expect(isVideoFailure(failure, 'GenerationFailed')).toBe(false);
   expect(isVideoFailure(new Error('none'))).toBe(false);
+});
+
+describe('whether a failure was charged for', () => {
+  const charged = (amount: number) => ({ cost: { charged: { amount, currency: 'USD' } } });
+
+  it.each<[FailureType, FailureDetails, 'yes' | 'no' | 'unknown']>([
+    ['InvalidRequest', {}, 'no'],
+    ['CapReached', {}, 'no'],
+    ['ContentRefused', {}, 'no'],
+    ['ContentRefused', { charged: true }, 'yes'],
+    ['ContentRefused', { taskId: 't', charged: false }, 'no'],
+    ['ContentRefused', { taskId: 't' }, 'unknown'],
+    ['GenerationFailed', { taskId: 't' }, 'unknown'],
+    ['GenerationFailed', { taskId: 't', ...charged(0.5) }, 'yes'],
+    ['GenerationFailed', { taskId: 't', ...charged(0) }, 'no'],
+    ['SubmitUnconfirmed', {}, 'unknown'],
+    ['ServiceFailed', {}, 'no'],
+    ['ServiceFailed', { mayHaveTask: true }, 'unknown'],
+    // A submit before the refused one was lost.
+    ['InvalidRequest', { cost: { lostSubmits: 1 } }, 'unknown'],
+    ['GenerationFailed', { taskId: 't', cost: { ...charged(0).cost, lostSubmits: 1 } }, 'unknown'],
+  ])('%s with %j: %s', (type, details, expected) => {
+    expect(new VideoFailure(type, details).charged).toBe(expected);
+  });
 });
 
 describe('the failure table', () => {

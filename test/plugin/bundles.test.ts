@@ -182,7 +182,7 @@ describe('the bundle of our workflows', () => {
     );
     const { sources } = JSON.parse(Buffer.from(map, 'base64').toString());
     expect(runs).not.toContain(ROOT);
-    expect(sources).toContain('./workflows/generate-video.ts');
+    expect(sources).toContain('./dist/workflows/generate-video.js');
     expect(sources.filter((source: string) => source.startsWith('/'))).toEqual([]);
   });
 });

@@ -44,7 +44,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 const VERSIONED = /[.](m?js|json|css)$/;
 
-/** The files of dist except source maps. A version changes when the file is written. */
+/** The files of dist. A version changes when the file is written. */
 function versions(): Map<string, string> {
   const dist = join(folder, 'dist');
   const files = existsSync(dist) ? readdirSync(dist, { recursive: true, encoding: 'utf8' }) : [];
