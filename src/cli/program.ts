@@ -179,6 +179,13 @@ const COMMANDS: Record<string, CommandRow> = {
     more: () => require('./read-faults').describeFaults(),
     load: () => require('./dev').dev,
   },
+  init: {
+    about: 'write a worker, a workflow, a client and a test into your project',
+    args: [['[folder]', 'of the project (default: this one)']],
+    options: [],
+    example: 'videogen init',
+    load: () => require('./init').init,
+  },
   worker: {
     about: 'run a worker',
     options: [

@@ -27,6 +27,7 @@ import { blocksOf, commandsOf, expectShown, readPage, sectionOf } from '../suppo
 import { activities, historyOf } from '../support/history';
 import { ledgerOf } from '../support/ledger-of';
 import { captureLogs, type LogLine } from '../support/logs';
+import { atLength } from '../support/nightly';
 import { postsOf } from '../support/posts';
 import { profileFor } from '../support/quick-profile';
 import { redirectSubmits, submittingOn } from '../support/redirect-submits';
@@ -345,7 +346,10 @@ describe('a fallback', () => {
   test('whose service is left by its worker after an answer asks the next one only if that answer was a refusal', async () => {
     const queueOf = (prompt: string) => `left-${prompt}`;
     const jobs = new Map<string, VideoJob>();
-    for (const [prompt, { answer, onLostSubmit = 'fail' }] of Object.entries(LEFT)) {
+    for (const [prompt, { answer, onLostSubmit = 'fail' }] of atLength(
+      Object.entries(LEFT).slice(0, 2),
+      Object.entries(LEFT),
+    )) {
       a.next('submit', answer);
       const queue = queueOf(prompt);
       // A retry without a Retry-After comes after 2 s.
@@ -367,7 +371,7 @@ describe('a fallback', () => {
     expect(Object.fromEntries(ends)).toEqual({
       busy: ['b', [1, 1]],
       failing: ['a', [2, 0]],
-      silent: ['a', [2, 0]],
+      ...atLength({}, { silent: ['a', [2, 0]] }),
     });
   });
 

@@ -30,7 +30,7 @@ export function createHostProject(own: Record<string, string> = {}): HostProject
   const folder = mkdtempSync(join(tmpdir(), 'videogen-host-'));
   const modules = join(folder, 'node_modules');
   const installed = join(modules, 'temporal-videogen');
-  for (const part of ['dist', 'src', 'package.json']) {
+  for (const part of ['dist', 'examples', 'package.json']) {
     cpSync(join(ROOT, part), join(installed, part), { recursive: true });
   }
   for (const [path, name] of Object.entries(own)) {
