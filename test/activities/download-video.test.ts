@@ -1,5 +1,5 @@
 import { EventEmitter, once } from 'node:events';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
@@ -220,6 +220,16 @@ test('a storage with only the four methods that it must have gets a video whose 
   expect((await world.download().result).video.uri).toBe('memory:test.mp4');
   expect([...world.stored.keys()]).toEqual(FILES);
   expect(world.stored.get('test.mp4')?.equals(video)).toBe(true);
+});
+
+test('in a folder that others share, only this user may read an unfinished video', async () => {
+  let mode = 0;
+  const publishFile = async (path: string) => {
+    mode = statSync(path).mode & 0o777;
+    return { uri: 'memory:test.mp4' };
+  };
+  await worldOf([whole], { storage: { partsFolder: undefined, publishFile } }).download().result;
+  expect(mode).toBe(0o600);
 });
 
 test('a download that fails leaves its part with a note of all its bytes, and the next attempt resumes there', async () => {

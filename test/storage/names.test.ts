@@ -20,6 +20,7 @@ import {
   storeImage,
   type VideoStorage,
 } from '../../src/storage';
+import { type JobEntry, recordedJob } from '../../src/storage/job-record';
 import { DEFAULT_KEY_TEMPLATE, storageKey } from '../../src/storage/storage-key';
 import { GIF, HTML, JPEG, LARGEST_PNG, PNG, SVG, sha256Of, TOO_LARGE_PNG, WEBP } from '../support/images';
 
@@ -202,7 +203,23 @@ describe('an image', () => {
 
   it('has no link while the secret is damaged, which is not replaced', async () => {
     await linkAt(NOON, GATEWAY);
-    await writeFile(join(folder, 'images/link-secret'), 'short');
-    await expect(linkAt(NOON, GATEWAY)).rejects.toThrow('link-secret in the storage is damaged');
+    for (const damaged of ['short', `${'a'.repeat(64)}\n${'b'.repeat(64)}`]) {
+      await writeFile(join(folder, 'images/link-secret'), damaged);
+      await expect(linkAt(NOON, GATEWAY)).rejects.toThrow('link-secret in the storage is damaged');
+    }
   });
+});
+
+test('a job may have paid for each send that was not refused', () => {
+  const common = { at: '2026-01-01T00:00:00.000Z', namespace: 'default', job: 'fox' };
+  const entries: JobEntry[] = [
+    { ...common, id: 'first', event: 'sending', request: {} },
+    { ...common, id: 'no', event: 'refused', send: 'first', outcome: 'refused' },
+    { ...common, id: 'lost', event: 'sending', request: {} },
+    { ...common, id: 'last', event: 'sending', request: {}, repeats: ['lost'] },
+    { ...common, id: 'task', event: 'task', send: 'last', taskId: 'task_1' },
+  ];
+  const { paidSends, openSends } = recordedJob(entries);
+  expect(paidSends.map(({ id }) => id)).toEqual(['lost', 'last']);
+  expect(openSends).toEqual([]);
 });
