@@ -1,11 +1,13 @@
 import { Readable } from 'node:stream';
-import { ApplicationFailure } from '@temporalio/common';
+import { WorkflowFailedError, WorkflowNotFoundError } from '@temporalio/client';
+import { ApplicationFailure, RetryState, TerminatedFailure } from '@temporalio/common';
 import type { VideoActivities } from '../../activities';
 import type { ItemResult } from '../../src/contract/batch';
+import { COST_MEMO, LOST_SUBMIT_MEMO, TASK_ID_MEMO } from '../../src/contract/names';
 import { RECORD_WITHIN_MS, REQUEST_BYTES_AT_ONCE, REQUESTS_AT_ONCE } from '../../src/contract/policies';
 import type { VideoRequest } from '../../src/contract/request';
 import { LARGEST_REQUESTS_FILE_BYTES } from '../../src/contract/sizes';
-import { readFailure, type VideoFailure } from '../../src/contract/video-failure';
+import { createFailure, readFailure, type VideoFailure } from '../../src/contract/video-failure';
 import type { WebhookDelivery } from '../../src/contract/webhook';
 import { workflowIdOf } from '../../src/gateway/task-names';
 import { type ServiceProfile, verifyWebhook, type WebhookOptions } from '../../src/service';
@@ -342,5 +344,59 @@ describe('a webhook', () => {
     const { message, nonRetryable } = await failureOf(startAttempt(sendWebhook, event).result);
     expect(message).toContain('VIDEOGEN_WEBHOOK_SECRET');
     expect(nonRetryable).toBe(false);
+  });
+});
+
+describe('who waits for a job that somebody else has started', () => {
+  type Described = { closeTime?: Date; memo?: object; raw?: object };
+  const SCHEDULED_MS = 1_000_000;
+  const before = new Date(SCHEDULED_MS - 1);
+
+  /** What the activity answers about a job that Temporal describes so, and that ended with this. */
+  function awaitJob(described: Described | undefined, end: () => Promise<unknown> = async () => 'result') {
+    const describe = async () => {
+      if (described === undefined) throw new WorkflowNotFoundError('gone', 'fox', undefined);
+      return { workflowId: 'fox', runId: 'run', raw: {}, ...described };
+    };
+    const client = { workflow: { getHandle: () => ({ describe, result: end }) } };
+    const { activities } = createMemoryWorld();
+    const info = { scheduledTimestampMs: SCHEDULED_MS };
+    return startAttempt(activities.awaitJob, { name: 'fox' }, info, [], client).result;
+  }
+
+  it('asks again while it runs, and is told at once when it needs a decision', async () => {
+    expect(await awaitJob({}).catch((error: ApplicationFailure) => error.type)).toBe('JobStillRuns');
+    const heldSince = '2026-01-01T00:00:00.000Z';
+    const memo = { [LOST_SUBMIT_MEMO]: heldSince };
+    expect(await awaitJob({ memo })).toEqual({ heldSince });
+    // It is being submitted again.
+    const raw = { pendingActivities: [{}] };
+    await expect(awaitJob({ memo, raw })).rejects.toThrow('still runs');
+  });
+
+  it('gets its result, and learns whether it had ended before', async () => {
+    expect(await awaitJob({ closeTime: before })).toEqual({ hadEnded: true, result: 'result' });
+    const later = new Date(SCHEDULED_MS + 1);
+    expect(await awaitJob({ closeTime: later })).toEqual({ hadEnded: false, result: 'result' });
+  });
+
+  it('gets its failure, with what its memo says was paid for', async () => {
+    const cost = { estimated: { amount: 1, currency: 'USD' } };
+    const memo = { [TASK_ID_MEMO]: 'task-1', [COST_MEMO]: cost };
+    const failing = (cause?: Error) => () =>
+      Promise.reject(new WorkflowFailedError('failed', cause, RetryState.NON_RETRYABLE_FAILURE));
+    const terminated = failing(new TerminatedFailure('by hand'));
+    expect(await awaitJob({ closeTime: before, memo }, terminated)).toMatchObject({
+      failure: 'Cancelled',
+      details: { taskId: 'task-1', cost },
+    });
+    const refused = failing(createFailure('ContentRefused', { code: 'nsfw' }));
+    const { details } = Object(await awaitJob({ closeTime: before }, refused));
+    expect(details).toEqual({ code: 'nsfw' });
+    expect(await awaitJob({ closeTime: before }, failing(new Error('a bug')))).toMatchObject({
+      failure: 'Unexpected',
+      details: { message: expect.stringContaining('a bug') },
+    });
+    expect(await awaitJob(undefined)).toMatchObject({ hadEnded: true, failure: 'Cancelled' });
   });
 });

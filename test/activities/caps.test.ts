@@ -395,3 +395,19 @@ test('an update that fails fails those who wait for it, and its reservations are
     ['c', 'reserved'],
   ]);
 });
+
+test('what a ledger could not be told is kept up to a limit: the oldest reservations stay counted', async () => {
+  let isReached = false;
+  const { write, sent } = ledgersThat((entries) => {
+    if (!isReached) throw new WorkflowUpdateFailedError('gone', undefined);
+    return allOk(entries);
+  });
+  for (let failed = 0; failed < 2; failed++)
+    await Promise.allSettled(
+      Array.from({ length: MOST_ENTRIES }, (_, id) => write('foxes', entry(`${failed}-${id}`))),
+    );
+  isReached = true;
+  await write('foxes', entry('last'));
+  const ids = sent.at(-1)?.entries.map(({ id }) => id) ?? [];
+  expect([ids.length, ids[0], ids.at(-1)]).toEqual([MOST_ENTRIES + 1, '1-0', 'last']);
+});

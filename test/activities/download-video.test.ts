@@ -222,6 +222,22 @@ test('a storage with only the four methods that it must have gets a video whose 
   expect(world.stored.get('test.mp4')?.equals(video)).toBe(true);
 });
 
+test('a video that is stored is delivered without a warning, although the record of the job cannot be written', async () => {
+  const create = () => Promise.reject(new StorageFault('the disk is full'));
+  const world = createMemoryWorld(video, { storage: { create } });
+  const { warnings } = await world.download({ record: 'a'.repeat(64) }).result;
+  expect(warnings).toEqual([]);
+  expect(world.linesOf('recordNotWritten')).toMatchObject([{ taskId: TASK }]);
+});
+
+test('a download resumes at a server that does not say the length of the rest', async () => {
+  const unsized: Connection = (from) => ({ ...whole(from), bytes: undefined });
+  const world = worldOf([(from) => cutAfter(5_000, whole(from)), unsized]);
+  await world.download().result;
+  expect(world.offsets).toEqual([undefined, 5_000]);
+  expect(world.stored.get('test.mp4')?.equals(video)).toBe(true);
+});
+
 test('in a folder that others share, only this user may read an unfinished video', async () => {
   let mode = 0;
   const publishFile = async (path: string) => {

@@ -487,3 +487,22 @@ test('a submit of an activity without a workflow reads no runs', async () => {
   await here.submit({ request: REQUEST, isReset: true }, { info: alone }).result;
   expect(here.posts()).toBe(1);
 });
+
+test('a send that the note leaves open is not lost if the record of the job has how it ended', async () => {
+  const send = await sendElsewhere({ service: 'a' });
+  await here.record.add({ event: 'refused', send, outcome: 'refused' });
+  const heartbeatDetails = { attemptWithoutTask: 1, sends: [{ id: send, attempt: 1, service: 'a' }] };
+  await submit({}, { info: { attempt: 2, heartbeatDetails } }).result;
+  expect(here.posts()).toBe(1);
+});
+
+test.each([
+  [1, 'retryable'],
+  [60, 'for good'],
+] as const)(
+  'a service that has 10 s for its submit, and asks for a pause of %d s, is given up only if its turn is over then: %s',
+  async (retryAfter, end) => {
+    here.emulator.next('submit', { kind: 'rate-limited', retryAfter });
+    await expectFailure(submit({ withinMs: 10_000 }), 'RateLimited', end);
+  },
+);

@@ -532,3 +532,20 @@ describe('the calls of a service are counted', () => {
     expect(await polled).toMatchObject({ state: 'running' });
   });
 });
+
+test('the first poll of a new kind of task comes when the profile expects its end, and the log says why', async () => {
+  const usually = { median: '10m', slow: '11m' } as const;
+  const firstPollAt = async (profile?: ServiceProfile) => {
+    const { submit, linesOf } = createMemoryWorld(undefined, { service: { profile } });
+    const { nextPollMs } = await submit().result;
+    return { nextPollMs, line: linesOf('submitted')[0] };
+  };
+  const unknown = await firstPollAt();
+  expect(unknown.nextPollMs).toBeLessThan(10 * SECOND);
+  expect(unknown.line).toMatchObject({
+    firstPoll: expect.stringContaining('because no such task has ended here yet'),
+  });
+  const described = await firstPollAt({ polling: { usually } });
+  expect(described.nextPollMs).toBeGreaterThan(60 * SECOND);
+  expect(described.line).toMatchObject({ firstPoll: expect.stringContaining('as the profile expects') });
+});
