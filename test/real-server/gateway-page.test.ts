@@ -138,6 +138,8 @@ test('with the right key alone, a prompt becomes a video that plays, also after 
     await page.getByText('The gateway refused this key').waitFor();
     await giveKey(page, key);
     await page.getByText('There are none yet').waitFor();
+    await page.getByRole('button', { name: 'Try “A red fox in the snow”' }).click();
+    expect(await field(page, 'Prompt').inputValue()).toBe('A red fox in the snow');
     await field(page, 'Seed').fill('7');
     service.stop();
     await ask(page, prompt);
@@ -160,7 +162,7 @@ test('with the right key alone, a prompt becomes a video that plays, also after 
     await tile.locator('img').waitFor();
     await field(page, 'Prompt').fill('');
     await field(page, 'Seed').fill('');
-    await tile.getByRole('button', { name: 'Again with this seed' }).click();
+    await tile.getByRole('button', { name: 'Use these settings' }).click();
     expect(await field(page, 'Prompt').inputValue()).toBe(prompt);
     expect(await field(page, 'Seed').inputValue()).toBe('7');
     expect(await page.getByRole('radio', { name: '480p' }).isChecked()).toBe(true);
@@ -235,12 +237,23 @@ test('a held submit is adopted, submitted again or abandoned on the page', async
 
 test('what is wrong with the form is beside its field, and a dropped image file is uploaded and fetched by the service', async () => {
   await inSession(async (page) => {
+    await field(page, 'Seed').fill('abc');
+    await generate(page).click();
+    // All at once, and the first one has the focus.
+    await page.locator('#prompt[aria-invalid="true"]:focus').waitFor();
+    expect(await page.locator('.error:visible').allTextContents()).toEqual([
+      'Describe the video.',
+      'Give a whole number, or leave it empty.',
+    ]);
+    await field(page, 'Seed').fill('');
     await field(page, 'Prompt').fill('A red fox');
     for (const [name, wrong, right, problem] of [
-      ['seed', 'abc', '1', 'seed must be a whole number'],
-      ['duration', '50', '5', `duration must be at most ${MAX_DURATION_SECONDS}`],
-      ['image_url', 'a fox', '', 'image_url must be a URL'],
-      ['prompt', ' ', 'A fox', 'prompt must not be empty'],
+      ['seed', 'abc', '1', 'Give a whole number'],
+      ['duration', '50', '5', `Give the seconds, from 1 to ${MAX_DURATION_SECONDS}`],
+      ['image_url', 'a fox', '', 'Give a web address'],
+      ['prompt', ' ', 'A fox', 'Describe the video'],
+      // What only the gateway finds.
+      ['duration', '2.5', '5', 'duration must be a whole number'],
     ] as const) {
       const control = page.locator(`#${name}`);
       await control.fill(wrong);

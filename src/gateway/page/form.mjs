@@ -10,6 +10,16 @@ const note = document.querySelector('#form-note');
 /** The names of the interface, in the order of the page. */
 const FIELDS = ['prompt', 'image_url', 'resolution', 'aspect_ratio', 'duration', 'seed'];
 const NUMBERS = new Set(['duration', 'seed']);
+/** What is wrong with a field, to the person who filled it. What a service refuses besides, the gateway says. */
+const MISTAKES = {
+  prompt: (value) => value === '' && 'Describe the video.',
+  image_url: (value) =>
+    value !== '' && !URL.canParse(value) && 'Give a web address, such as https://example.com/fox.png.',
+  duration: (value, { maxDurationSeconds: most }) =>
+    (form.duration.validity.badInput || (value !== '' && !(Number(value) >= 1 && Number(value) <= most))) &&
+    `Give the seconds, from 1 to ${most}.`,
+  seed: (value) => !/^(-?\d+)?$/.test(value) && 'Give a whole number, or leave it empty.',
+};
 const LARGEST_RANDOM_SEED = 1_000_000;
 
 let image;
@@ -34,7 +44,7 @@ export function setUpForm(facts, onStart) {
   form.addEventListener('submit', (event) => {
     event.preventDefault();
     allowAsking();
-    void send(readForm(), onStart);
+    if (showMistakes(facts)) void send(readForm(), onStart);
   });
 }
 
@@ -51,8 +61,6 @@ export function fillForm(request, words) {
 export async function send(request, onStart) {
   if (isSending) return;
   clearErrors();
-  const unreadable = FIELDS.find((name) => form.elements[name].validity?.badInput);
-  if (unreadable !== undefined) return showProblem(form.elements[unreadable].validationMessage, unreadable);
   setSending(true);
   try {
     // A file that was dropped just now may still be on its way.
@@ -93,16 +101,24 @@ function shapeOf(ratio) {
   return [shape];
 }
 
-/** Fields that are empty are left to the service. What is no number is sent as it is: the gateway says what is wrong with it. */
+/** Says at each field what is wrong with it; true if nothing is. */
+function showMistakes(facts) {
+  clearErrors();
+  const wrong = Object.entries(MISTAKES).flatMap(([name, find]) => {
+    const message = find(form.elements[name].value.trim(), facts);
+    return message ? [{ name, message }] : [];
+  });
+  for (const { name, message } of wrong.reverse()) showProblem(message, name);
+  return wrong.length === 0;
+}
+
+/** Fields that are empty are left to the service. */
 function readForm() {
   const entries = FIELDS.map((name) => [name, form.elements[name].value.trim()]).filter(
     ([name, value]) => value !== '' || name === 'prompt',
   );
   return Object.fromEntries(
-    entries.map(([name, value]) => [
-      name,
-      NUMBERS.has(name) && !Number.isNaN(Number(value)) ? Number(value) : value,
-    ]),
+    entries.map(([name, value]) => [name, NUMBERS.has(name) ? Number(value) : value]),
   );
 }
 

@@ -38,7 +38,8 @@ async function main() {
   });
   facts = await getFacts();
   setUpForm(facts, onStart);
-  setUpStage(facts, { onAgain: again });
+  const sample = { prompt: document.querySelector('#prompt').placeholder };
+  setUpStage(facts, { onAgain: again, onSample: () => fillForm(sample, '') });
   showKeyButton(false);
   onChange(render);
   window.addEventListener('hashchange', () => {

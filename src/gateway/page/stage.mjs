@@ -2,17 +2,7 @@ import { allowAsking, call, post } from './calls.mjs';
 import { hasEnded } from './events.mjs';
 import { loadContent } from './stills.mjs';
 import { putVideos } from './videos.mjs';
-import {
-  againLabel,
-  elapsedSince,
-  fact,
-  fillIds,
-  labelOf,
-  STATES,
-  showError,
-  stateOf,
-  timeOf,
-} from './words.mjs';
+import { elapsedSince, fact, fillIds, labelOf, STATES, showError, stateOf, timeOf } from './words.mjs';
 
 /** The video that is shown large: its progress, its failure, its decision or its player. */
 
@@ -30,8 +20,9 @@ let facts;
 /** What the player loads or plays. */
 let content = { id: undefined, url: undefined, abort: new AbortController() };
 
-export function setUpStage(given, { onAgain }) {
+export function setUpStage(given, { onAgain, onSample }) {
   facts = given;
+  find('sample').addEventListener('click', onSample);
   find('again').addEventListener('click', () => onAgain(shown));
   find('cancel').addEventListener('click', cancel);
   decision.addEventListener('submit', decide);
@@ -59,6 +50,7 @@ export function showMessage(words) {
   document.title = 'Videos';
   title.textContent = 'Your video';
   find('screen-words').textContent = words ?? EMPTY_WORDS;
+  find('sample').hidden = words !== undefined;
   find('screen').hidden = false;
   for (const id of ['failure', 'decision', 'about', 'progress', 'elapsed']) find(id).hidden = true;
   unload();
@@ -66,6 +58,7 @@ export function showMessage(words) {
 
 export function showVideo(video) {
   const state = stateOf(video);
+  find('sample').hidden = true;
   const isOther = shown?.id !== video.id;
   const isNews = isOther || stateOf(shown) !== state;
   shown = video;
@@ -118,7 +111,6 @@ function reasonOf(message, meaning) {
 function showAbout(video) {
   find('about').hidden = false;
   find('about-prompt').textContent = video.prompt ?? '';
-  find('again').textContent = againLabel(video);
   find('cancel').hidden = hasEnded(video);
   const ids = document.createElement('dl');
   fillIds(ids, video, facts);

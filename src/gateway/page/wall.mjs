@@ -1,5 +1,5 @@
 import { stillOf } from './stills.mjs';
-import { againLabel, factsLine, fillIds, labelOf, stateOf } from './words.mjs';
+import { factsLine, fillIds, labelOf, stateOf } from './words.mjs';
 
 /** Recent videos as tiles. A tile is made once and then updated, so that the focus stays where it is. */
 
@@ -62,8 +62,7 @@ function update(tile, video, facts, isSelected) {
   tile.querySelector('.prompt').textContent = prompt;
   tile.querySelector('.tile-facts').textContent = factsLine(video);
   const again = tile.querySelector('button');
-  again.textContent = againLabel(video);
-  again.setAttribute('aria-label', `${againLabel(video)}: ${prompt}`);
+  again.setAttribute('aria-label', `${again.textContent}: ${prompt}`);
   tile.querySelector('summary').setAttribute('aria-label', `Ids of ${prompt}`);
   fillIds(tile.querySelector('dl'), video, facts);
   if (before?.video?.sha256 !== video.video?.sha256) inView.observe(tile);

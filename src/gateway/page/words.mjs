@@ -22,8 +22,6 @@ export function labelOf(video) {
   return `${STATES[state].label}${percent}`;
 }
 
-export const againLabel = ({ seed }) => (seed === null ? 'Again' : 'Again with this seed');
-
 export const timeOf = (seconds) =>
   new Date(seconds * 1_000).toLocaleString(undefined, { dateStyle: 'medium', timeStyle: 'short' });
 
@@ -55,7 +53,9 @@ export function costText({ estimated, charged, unknown }) {
   return estimated ? `${amountText(estimated)}, estimated` : `unknown: ${unknown}`;
 }
 
-const amountText = ({ amount, currency }) => `${amount} ${currency}`;
+/** As the command line writes it: `0.50 USD`, `12 credits`. */
+const amountText = ({ amount, currency }) =>
+  `${amount.toFixed(6).replace(/^[A-Z]{3}$/.test(currency) ? /0{1,4}$/ : /\.?0+$/, '')} ${currency}`;
 
 export function fact(name, value) {
   const term = document.createElement('dt');
