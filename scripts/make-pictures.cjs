@@ -81,10 +81,19 @@ async function oneJob(browser) {
   });
 }
 
-/** The page with a finished video, and the ones before it. */
+/** The page in each of its states, and with a finished video and the ones before it. */
 async function thePage(browser) {
   await withDev({}, async ({ gateway }) => {
     const page = await open(browser, gateway, 1_180);
+    const states = [];
+    const takeState = async (words, waitMs = 1_000) => {
+      await page.waitForTimeout(waitMs);
+      states.push({ words, picture: (await page.screenshot()).toString('base64') });
+    };
+    await takeState('Nothing yet');
+    await page.getByRole('textbox', { name: 'Seed' }).fill('seven');
+    await page.getByRole('button', { name: 'Generate', exact: true }).click();
+    await takeState('Two mistakes');
     const prompts = ['A paper boat on a pond', 'A street in the rain at night', 'A red fox in the snow'];
     for (const [index, prompt] of prompts.entries()) {
       await page.getByRole('textbox', { name: 'Prompt' }).fill(prompt);
@@ -93,6 +102,10 @@ async function thePage(browser) {
       await page.getByRole('spinbutton', { name: 'Duration' }).fill('5');
       await page.getByRole('textbox', { name: 'Seed' }).fill(String(index + 5));
       await page.getByRole('button', { name: 'Generate', exact: true }).click();
+      if (index === 1) {
+        await page.locator('.stage[data-state="generating"]').waitFor();
+        await takeState('Midway', 0);
+      }
       await page
         .locator('.stage[data-state="done"]')
         .filter({ hasText: prompt })
@@ -104,8 +117,31 @@ async function thePage(browser) {
       player.currentTime = 2.4;
       await new Promise((resolve) => player.addEventListener('seeked', resolve, { once: true }));
     });
+    await page.emulateMedia({ colorScheme: 'dark' });
+    await takeState('Done, in the dark');
+    await page.emulateMedia({ colorScheme: 'light' });
+    await page.setViewportSize({ width: 390, height: 844 });
+    await page.locator('.stage').scrollIntoViewIfNeeded();
+    await takeState('On a phone');
+    await page.setViewportSize({ width: 1280, height: 1_180 });
     await takePicture(page, 'gateway-page.png');
+    await takeStates(browser, states);
   });
+}
+
+/** All states in one small picture. */
+async function takeStates(browser, states) {
+  const page = await browser.newPage({ viewport: { width: 1_300, height: 900 } });
+  const figures = states.map(
+    ({ words, picture }) =>
+      `<figure><img src="data:image/png;base64,${picture}"><figcaption>${words}</figcaption></figure>`,
+  );
+  await page.setContent(
+    `<style>body { display: flex; flex-wrap: wrap; gap: 16px; margin: 12px; font: 16px sans-serif }
+      figure { margin: 0 } img { height: 390px; border: 1px solid #ccc }</style>${figures.join('')}`,
+  );
+  await page.screenshot({ path: join(PICTURES, 'gateway-states.jpg'), type: 'jpeg', quality: 55 });
+  await page.close();
 }
 
 /** A job that waits for a decision, and a list of several jobs. */
@@ -163,8 +199,10 @@ async function main() {
     args: CHROMIUM_ARGS,
   });
   await thePage(browser);
-  await oneJob(browser);
-  await manyJobs(browser);
+  if (!process.argv.includes('--page')) {
+    await oneJob(browser);
+    await manyJobs(browser);
+  }
   await browser.close();
 }
 
