@@ -26,7 +26,12 @@ const readme = readReadme();
 const skill = readSkill();
 const pages: Record<string, string> = Object.fromEntries(pageNames().map((name) => [name, readPage(name)]));
 /** What users read. */
-const all = { 'README.md': readme, 'SKILL.md': skill, ...pages };
+const all = {
+  'README.md': readme,
+  'SKILL.md': skill,
+  'INTEGRATION.md': read('INTEGRATION.md'),
+  ...pages,
+};
 /** All files of Markdown, by path. */
 const files = pagesIn(ROOT, [
   'README.md',
@@ -34,6 +39,7 @@ const files = pagesIn(ROOT, [
   'CONTRIBUTING.md',
   'SECURITY.md',
   'SKILL.md',
+  'INTEGRATION.md',
   'docs',
   'examples',
 ]);

@@ -307,7 +307,7 @@ describe('an exported name', () => {
 });
 
 describe('a snippet', () => {
-  const texts = [readReadme(), ...pageNames().map(readPage)];
+  const texts = [readReadme(), read('INTEGRATION.md'), ...pageNames().map(readPage)];
 
   /** The built declarations of the entry points, which the compiler reads in half the time of the sources. */
   const paths = Object.fromEntries(

@@ -47,7 +47,15 @@ test('the package has the build files of the servers, the bundle, the page and t
   expect(files).toEqual(expect.arrayContaining(built));
   expect(files).not.toContain('dist/.made-from.json');
   const folders = ['deploy', 'dist', 'docs', 'examples', 'src'];
-  const pages = ['CHANGELOG.md', 'CONTRIBUTING.md', 'LICENSE', 'README.md', 'SECURITY.md', 'SKILL.md'];
+  const pages = [
+    'CHANGELOG.md',
+    'CONTRIBUTING.md',
+    'INTEGRATION.md',
+    'LICENSE',
+    'README.md',
+    'SECURITY.md',
+    'SKILL.md',
+  ];
   const others = ['llms.txt', 'package.json', 'profile.schema.json', 'services.schema.json'];
   const topLevel = new Set(files.map((file) => file.split('/')[0]));
   expect([...topLevel].sort()).toEqual([...folders, ...pages, ...others].sort());
