@@ -13,17 +13,17 @@ const { parseArgs } = require('node:util');
 const readText = (...path) => fs.readFileSync(join(...path), 'utf8');
 const ROOT = join(__dirname, '../..');
 const CACHE = join(ROOT, 'node_modules/.cache/videogen-tests/mutants');
-/** Tests beside a folder, and of what uses it: folders, or files. Those of other folders are in the folder of the same name. */
+/** Tests beside a folder, and tests of what uses it. Those of other folders are in the folder of the same name. */
 const TESTS = {
   'src/contract': ['contract', 'activities', 'workflows', 'client', 'config'],
-  'src/service': ['service', 'activities', 'cli/offline-commands.test.ts'],
+  'src/service': ['service', 'activities', 'cli'],
   'src/storage': ['storage', 'activities'],
   activities: ['activities'],
   workflows: ['workflows', 'time-skipping', 'model', 'real-server'],
 };
 /** They hold what quicker tests hold, or need programs besides Node. */
 const LEFT_OUT =
-  /other-services|(real-server|time-skipping)\/(chaos|cli|encryption|examples|gateway|local-server|observability|other-languages|plugin|test-environment|tls)/;
+  /other-services|cli\/(doctor|local-stack|output|show-jobs|usage)|(real-server|time-skipping)\/(chaos|cli|encryption|examples|init|gateway|local-server|observability|other-languages|plugin|test-environment|tls)/;
 /** How long the tests of one mutant may take, the quickest first. */
 const BUDGET_MS = 60_000;
 /** A mutant may be slower than the code itself, and the machine busier than when that was measured. */
@@ -160,11 +160,7 @@ async function readTests(lanes, tree, folder, codeHash) {
   const files = (TESTS[room] ?? [room.split('/')[1]])
     .map((name) => join('test', name))
     .filter((path) => fs.existsSync(join(tree, path)))
-    .flatMap((path) =>
-      path.endsWith('.ts')
-        ? [path]
-        : fs.readdirSync(join(tree, path), { recursive: true }).map((name) => join(path, name)),
-    )
+    .flatMap((path) => fs.readdirSync(join(tree, path), { recursive: true }).map((name) => join(path, name)))
     .filter((file) => file.endsWith('.test.ts') && !LEFT_OUT.test(file));
   const all = [];
   fs.mkdirSync(CACHE, { recursive: true });
