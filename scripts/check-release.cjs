@@ -66,5 +66,14 @@ const problems = [
   ...versionProblems(manifest, read('CHANGELOG.md'), process.env),
   ...imageProblems(read('Dockerfile'), read('docker-compose.yml')),
 ];
-for (const line of [...problems, ...reminders(read('.github/CODEOWNERS'))]) process.stderr.write(`${line}\n`);
+/** What no command does: for `npm run release:check`. */
+const STEPS = [
+  'What is left to you:',
+  '  npm owner ls temporal-videogen && npm owner ls videogen   # both names are yours, or nobody has them yet',
+  `  git tag v${manifest.version} && git push origin v${manifest.version}   # the workflow release.yml then publishes`,
+  '  npm view temporal-videogen dist.attestations   # afterwards: the package names its commit and its workflow',
+];
+const lines = [...problems, ...reminders(read('.github/CODEOWNERS'))];
+if (process.argv.includes('--steps')) lines.push(...STEPS);
+for (const line of lines) process.stderr.write(`${line}\n`);
 if (problems.length > 0) process.exitCode = 1;

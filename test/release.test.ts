@@ -58,6 +58,17 @@ function check({ manifest = {}, changelog = '## 1.2.3\n', codeOwners, compose = 
   return { status, lines: stderr.trimEnd().split('\n').filter(Boolean) };
 }
 
+test('the check before a release ends with what a person has to do', () => {
+  expect(scripts['release:check']).toMatch(/ node scripts\/check-release.cjs --steps$/);
+  const { stderr } = spawnSync(process.execPath, [join(ROOT, SCRIPT), '--steps'], {
+    cwd: ROOT,
+    encoding: 'utf8',
+  });
+  expect(stderr).toMatch(
+    new RegExp(`git tag v${version} && git push origin v${version} .*\n.*npm view temporal-videogen .*\n$`),
+  );
+});
+
 test('npm publish runs the check first', () => {
   expect(scripts.prepublishOnly).toBe(`node ${SCRIPT}`);
 });
