@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { packageFile } from '../config/package-manifest';
 import { ConfigError } from '../config/service-config';
@@ -79,7 +79,6 @@ function writtenAs({ isTypeScript, isEsModule }: ProjectKind, text: string): str
 /** False when something is there. */
 async function writeNew(path: string, text: string): Promise<boolean> {
   try {
-    await mkdir(join(path, '..'), { recursive: true });
     await writeFile(path, text, { flag: 'wx' });
     return true;
   } catch (error) {

@@ -68,6 +68,10 @@ test('init never overwrites a file, keeps to src, and needs a project', async ()
   expect(err).toContain('Wrote src/video-worker.js\nKept  src/make-video.js, which is there already\n');
   for (const [file, text] of Object.entries(own)) expect(readFileSync(join(folder, file), 'utf8')).toBe(text);
   expect(existsSync(join(folder, 'src/video.test.cjs'))).toBe(true);
+  rmSync(join(folder, 'src'), { recursive: true });
+  writeFileSync(join(folder, 'src'), 'a file');
+  const refused = await runHere(['init', folder]);
+  expect(refused).toMatchObject({ code: 2, err: expect.stringContaining('cannot be written (ENOTDIR)') });
 });
 
 describeAtNight('what init writes', () => {
