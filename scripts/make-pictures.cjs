@@ -124,6 +124,7 @@ async function thePage(browser) {
     await page.locator('.stage').scrollIntoViewIfNeeded();
     await takeState('On a phone');
     await page.setViewportSize({ width: 1280, height: 1_180 });
+    await page.mouse.wheel(0, -5_000);
     await takePicture(page, 'gateway-page.png');
     await takeStates(browser, states);
   });
