@@ -5,7 +5,7 @@ import { loadClientConnectConfig } from '@temporalio/envconfig';
 async function main() {
   const { connectionOptions, namespace } = loadClientConnectConfig();
   const connection = await Connection.connect(connectionOptions);
-  const client = new Client({ connection, namespace });
+  const client = new Client({ connection, ...(namespace && { namespace }) });
   const poster = await client.workflow.execute('makePoster', {
     taskQueue: 'posters',
     workflowId: 'poster-1',

@@ -7,7 +7,7 @@ async function main() {
   const { connectionOptions, namespace } = loadClientConnectConfig();
   const worker = await Worker.create({
     connection: await NativeConnection.connect(connectionOptions),
-    namespace,
+    ...(namespace && { namespace }),
     taskQueue: 'posters',
     workflowsPath: require.resolve('./video-workflows'),
     plugins: [new VideoPlugin()],

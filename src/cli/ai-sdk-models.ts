@@ -1,3 +1,5 @@
+import { createHash } from 'node:crypto';
+import { isBuiltin } from 'node:module';
 import { join, resolve } from 'node:path';
 import { ConfigError, type Environment } from '../config/service-config';
 import { readDataFolder, readTemporalAddress } from '../config/temporal-config';
@@ -11,16 +13,18 @@ const load = (): typeof import('../ai-sdk/load-ai-sdk-service') => require('../a
 /** Where providers expect their key, if not in NAME_API_KEY. */
 const KEYS: Record<string, readonly [string, ...string[]]> = {
   '@ai-sdk/fal': ['FAL_KEY', 'FAL_API_KEY'],
+  '@ai-sdk/gateway': ['AI_GATEWAY_API_KEY'],
   '@ai-sdk/google': ['GOOGLE_GENERATIVE_AI_API_KEY'],
   '@ai-sdk/replicate': ['REPLICATE_API_TOKEN'],
 };
 
 /** A package of npm, the last part of its name, and the model. */
-const MODEL = /^((?:@[a-z\d][\w.-]*\/)?([a-z\d][\w.-]*)):(.+)$/;
-const LONGEST_NAME_CHARS = 60;
+const MODEL = /^((?:@[a-z\d][\w.-]*\/)?([a-z\d][\w.-]*)):(?!\/\/)(.+)$/;
+const LONGEST_NAME_CHARS = 40;
 
 /** The name of a service has no colon. */
 const isModel = (service: string) => service.includes(':');
+const digestOf = (text: string) => createHash('sha256').update(text).digest('hex');
 
 /**
  * The services that `--service` asks for, by name. For models of the AI SDK, such as `@ai-sdk/fal:veo3`, it writes a file of
@@ -33,24 +37,33 @@ export async function useModels(
   if (service === undefined || !isModel(service)) return service;
   const { env } = terminal;
   const refusal = (problem: string) => new ConfigError(`--service is ${shown(service)}: ${problem}.`);
-  const models = service.split(',').map((text) => text.trim());
-  if (!models.every(isModel)) throw refusal('give models alone, or services of a file alone');
-  const taken = env.VIDEOGEN_SERVICES_FILE ? 'VIDEOGEN_SERVICES_FILE' : 'TEMPORAL_ADDRESS';
-  if (env[taken] || readTemporalAddress(env) !== undefined)
-    throw refusal(`the workers of ${taken} have services of their own: name one, or unset ${taken}`);
+  const models = [...new Set(service.split(',').map((text) => text.trim()))];
+  if (!models.every(isModel)) throw refusal('one of them is no model, such as @ai-sdk/fal:veo3');
   const read = await Promise.all(models.map((text) => readModel(text, env)));
   const problems = read.flatMap(({ problem }) => problem ?? []);
   if (problems.length > 0) throw refusal([...new Set(problems)].join('; '));
-  const names = read.map(({ name }) => name).join(',');
   const services = Object.fromEntries(read.map(({ name, entry }) => [name, entry]));
-  const folder = resolve(readDataFolder(env));
-  const file = `services/${names}.json`;
   const text = `${JSON.stringify({ services }, null, 2)}\n`;
-  await createFileStorage(folder).write(file, text, 'application/json');
-  env.VIDEOGEN_SERVICES_FILE = join(folder, file);
+  const folder = resolve(readDataFolder(env));
+  const key = `services/${digestOf(text).slice(0, 16)}.json`;
+  const file = join(folder, key);
+  // This very file may be set, as the last such command has proposed.
+  if (env.VIDEOGEN_SERVICES_FILE && env.VIDEOGEN_SERVICES_FILE !== file)
+    throw refusal('VIDEOGEN_SERVICES_FILE has services of its own: name one of them, or unset it');
+  if (readTemporalAddress(env) !== undefined)
+    throw refusal(
+      'the workers of the Temporal server that is set have services of their own: name one of them',
+    );
+  await createFileStorage(folder)
+    .write(key, text, 'application/json')
+    .catch((error: unknown) => {
+      throw refusal(`VIDEOGEN_DATA, the folder ${folder}, cannot be written (${String(error)})`);
+    });
+  env.VIDEOGEN_SERVICES_FILE = file;
+  const names = read.map(({ name }) => name).join(',');
   printLine(
     terminal,
-    `The service is ${names}. For other commands about the job: export VIDEOGEN_SERVICES_FILE=${inShell(join(folder, file))}`,
+    `The service is ${names}. For other commands about the job: export VIDEOGEN_SERVICES_FILE=${inShell(file)}`,
   );
   return names;
 }
@@ -61,12 +74,19 @@ async function readModel(text: string, env: Environment) {
   const [usual, ...others] = KEYS[name] ?? [`${provider.toUpperCase().replace(/\W/g, '_')}_API_KEY`];
   const variable = others.find((other) => env[other]) ?? usual;
   return {
-    name: `${provider}-${model}`.replace(/[^\w.-]+/g, '-').slice(0, LONGEST_NAME_CHARS),
+    name: nameOf(name, provider, model),
     entry: { aiSdk: { package: name, model }, key: { env: variable } },
     problem:
-      model === ''
+      model === '' || isBuiltin(name)
         ? 'write a model as @ai-sdk/fal:veo3'
         : ((await load().findAiSdkProblem({ package: name, model })) ??
           (env[variable] ? undefined : `${variable} is not set: put the key of the service there`)),
   };
+}
+
+/** `fal-veo3`; two models never have one name. */
+function nameOf(name: string, provider: string, model: string): string {
+  const short = `${provider}-${model}`.replace(/[^\w.-]+/g, '-').slice(0, LONGEST_NAME_CHARS);
+  const isWhole = `@ai-sdk/${short}` === `${name}-${model}`;
+  return isWhole ? short : `${short}-${digestOf(`${name}:${model}`).slice(0, 8)}`;
 }

@@ -42,11 +42,12 @@ export async function init(
     terminal,
     `Next:
   ${here}npm install temporal-videogen ${PACKAGES.join(' ')}
-  npm install --save-dev jest@30 @temporalio/testing
+  npm install --save-dev jest@30 @temporalio/testing${kind.isTypeScript ? ' typescript @types/node' : ''}
   npx jest ${join(sources, 'video.test.cjs')}   # a 429 and a lost submit, without a key
   npx videogen dev --port 7233   # Temporal and the emulator: export what it prints
   ${start('video-worker')}   # the worker${compiled}
-  ${start('make-video')}   # the first poster`,
+  ${start('make-video')}   # the first poster
+Keep .env out of Git: it is the place for keys.`,
   );
   return EXIT.ok;
 }
@@ -57,8 +58,16 @@ async function readKind(project: string): Promise<ProjectKind> {
       `${join(project, 'package.json')} cannot be read (${errorCode(error)}): run videogen init in your project, or npm init -y first.`,
     );
   });
-  const { type } = Object(jsonIn(manifest));
-  return { isTypeScript: existsSync(join(project, 'tsconfig.json')), isEsModule: type === 'module' };
+  const parsed = jsonIn(manifest);
+  if (typeof parsed !== 'object')
+    throw new ConfigError(`${join(project, 'package.json')} is no JSON object: correct it first.`);
+  const isEsModule = Object(parsed).type === 'module';
+  const config = await readFile(join(project, 'tsconfig.json'), 'utf8').catch(() => undefined);
+  if (!isEsModule && /^\s*"verbatimModuleSyntax"\s*:\s*true/m.test(config ?? ''))
+    throw new ConfigError(
+      'With verbatimModuleSyntax in tsconfig.json, TypeScript takes no import in CommonJS: set "type": "module" in package.json, or remove that option.',
+    );
+  return { isTypeScript: config !== undefined, isEsModule };
 }
 
 /** The programs have no types of their own, so that they are JavaScript too. */

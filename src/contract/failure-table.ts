@@ -214,6 +214,11 @@ export function paidNothing(type: FailureType): boolean {
   return submit === 'never' || submit === 'policy';
 }
 
+/** Whether a submit that fails so was refused, by the service or by a cap: a job that ended otherwise may have been stopped midway. */
+export function isRefusal(type: FailureType): boolean {
+  return FAILURES[type].fallsBack !== undefined || type === 'ContentRefused' || type === 'CapReached';
+}
+
 /** Whether the task of such a job brings no video any more, so that nobody need adopt it. */
 export function isTaskOver(type: FailureType): boolean {
   return FAILURES[type].retry.poll === 'never';

@@ -9,7 +9,7 @@ import {
 } from '@temporalio/common';
 import { cleanText, shown } from './clean-text';
 import { cleaned, type FailureDetails, LONGEST_MESSAGE_CHARS, refusedSubject } from './failure-details';
-import { FAILURES, type FailureType, fromTemporalType, paidNothing, toTemporalType } from './failure-table';
+import { FAILURES, type FailureType, fromTemporalType, isRefusal, toTemporalType } from './failure-table';
 import { BATCH_WORKFLOW_TYPE, FALLBACK_WORKFLOW_TYPE, NEXUS_SERVICE, WORKFLOW_TYPE } from './names';
 
 /** The message of a failure: what happened, to which task, and what to do. */
@@ -110,13 +110,14 @@ export class VideoFailure extends Error {
     return adviceOf(this.type, this.details);
   }
 
-  /** Whether the service charges for the job: as it says, or else as a job that ends so has a task or not. */
+  /** Whether anything is charged: as the service says, or `no` if its refusal is all that it was asked for. */
   get charged(): 'yes' | 'no' | 'unknown' {
     const { charged, cost, mayHaveTask } = this.details;
-    const said = charged ?? (cost?.charged && cost.charged.amount > 0);
-    const hasNone = this.taskId === undefined && paidNothing(this.type) && !mayHaveTask;
-    if (said === undefined) return hasNone && !cost?.lostSubmits ? 'no' : 'unknown';
-    return said ? 'yes' : cost?.lostSubmits ? 'unknown' : 'no';
+    const amount = cost?.charged?.amount;
+    if (charged || (amount !== undefined && amount > 0)) return 'yes';
+    if (mayHaveTask || cost?.lostSubmits) return 'unknown';
+    if (charged === false || amount === 0) return 'no';
+    return this.taskId === undefined && isRefusal(this.type) ? 'no' : 'unknown';
   }
 
   /** The exit code of the command for this failure. */

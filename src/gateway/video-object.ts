@@ -1,7 +1,7 @@
 import type { WorkflowExecutionDescription } from '@temporalio/client';
 import { z } from 'zod';
 import { CONTENT_STAGES } from '../contract/failure-details';
-import type { JobResult, StoredVideo } from '../contract/job';
+import type { JobResult } from '../contract/job';
 import { readCost } from '../contract/job-cost';
 import { COST_MEMO, LOST_SUBMIT_MEMO, SERVICE_MEMO, TASK_ID_MEMO } from '../contract/names';
 import { describeEvent, type VideoFailure } from '../contract/video-failure';
@@ -24,11 +24,8 @@ export const videoObject = z
       .describe('Percent, as far as the service says, in steps of a quarter. Events have every change.'),
     model: z.string().describe('What the caller named, or the name of the service.'),
     prompt: z.string().nullable(),
-    seconds: z.string().nullable().describe('The length that was asked for, or else that of the video.'),
-    size: z
-      .string()
-      .nullable()
-      .describe('Width and height that were asked for, or else those of the video, such as 1280x720.'),
+    seconds: z.string().nullable().describe('The length that was asked for.'),
+    size: z.string().nullable().describe('Width and height that were asked for, such as 1280x720.'),
     seed: z.int().nullable(),
     created_at: z.int().describe('Seconds since 1970.'),
     completed_at: z.int().nullable(),
@@ -42,6 +39,8 @@ export const videoObject = z
         content_type: z.string(),
         bytes: z.int(),
         sha256: z.string(),
+        size: z.string().nullable().describe('Its width and height, such as 1280x720.'),
+        seconds: z.number().nullable().describe('Its length.'),
       })
       .nullable(),
     error: z
@@ -126,14 +125,22 @@ export function toVideoObject(
     progress: result ? 100 : 0,
     model: 'default',
     prompt: null,
-    ...sizeOf(video),
+    seconds: null,
+    size: null,
     seed: null,
     ...asked,
     created_at: secondsOf(startTime),
     completed_at: closeTime === undefined ? null : secondsOf(closeTime),
     service_task_id: serviceTask ?? null,
     video: video
-      ? { url: urls.content, content_type: video.contentType, bytes: video.bytes, sha256: video.sha256 }
+      ? {
+          url: urls.content,
+          content_type: video.contentType,
+          bytes: video.bytes,
+          sha256: video.sha256,
+          size: video.width && video.height ? `${video.width}x${video.height}` : null,
+          seconds: video.durationSeconds ?? null,
+        }
       : null,
     cost: cost
       ? { estimated: cost.estimated ?? null, charged: cost.charged ?? null, unknown: cost.unknown ?? null }
@@ -144,12 +151,6 @@ export function toVideoObject(
     urls,
   };
 }
-
-/** What a service has chosen is known once the video is stored. */
-const sizeOf = ({ width, height, durationSeconds }: Partial<StoredVideo> = {}) => ({
-  seconds: durationSeconds === undefined ? null : String(Math.round(durationSeconds)),
-  size: width === undefined || height === undefined ? null : `${width}x${height}`,
-});
 
 const readText = (value: unknown) => (typeof value === 'string' ? value : undefined);
 

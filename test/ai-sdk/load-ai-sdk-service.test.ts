@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -42,7 +42,7 @@ beforeAll(() => {
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 /** What a program prints that runs in the folder of the packages. Jest itself cannot import ES modules. */
-async function printed(code: string): Promise<unknown> {
+async function printed<T>(code: string): Promise<T> {
   const program = `const { loadAiSdkService, findAiSdkProblem } = require(${JSON.stringify(ENTRY)});
     (async () => { console.log(JSON.stringify(await (async () => { ${code} })())); })();`;
   const { stdout } = await promisify(execFile)(process.execPath, ['-e', program], { cwd: folder });
@@ -88,9 +88,15 @@ test('what is wrong with a package is one sentence that says what to do, and not
   ]);
 });
 
+interface UsedModels {
+  names: string;
+  services: Record<string, object>;
+  printed: string;
+}
+
 describe('a model that a command names with --service', () => {
   /** What the command then uses: the names, the file, and what it printed; or why it refuses. */
-  const used = (service: string, env: Record<string, string> = {}) =>
+  const used = async (service: string, env: Record<string, string> = {}): Promise<UsedModels> =>
     printed(`
       const { useModels } = require(${JSON.stringify(join(DIST, 'cli/ai-sdk-models.js'))});
       const { readSetting } = require(${JSON.stringify(join(DIST, 'config/settings.js'))});
@@ -111,29 +117,45 @@ describe('a model that a command names with --service', () => {
       aiSdk: { package: '@test/good', model },
       key: { env: 'GOOD_API_KEY' },
     });
-    const path = join(folder, 'data/services/good-m.json');
-    expect(await used('@test/good:m', { GOOD_API_KEY: 'a-key-of-good' })).toEqual({
-      names: 'good-m',
-      services: { 'good-m': good('m') },
-      printed: `The service is good-m. For other commands about the job: export VIDEOGEN_SERVICES_FILE=${path}\n`,
+    const GOOD_API_KEY = 'a-key-of-good';
+    const one = await used('@test/good:m', { GOOD_API_KEY });
+    expect(one).toEqual({
+      names: expect.stringMatching(/^good-m-\w{8}$/),
+      services: { [one.names]: good('m') },
+      printed: expect.stringMatching(
+        /^The service is good-m-\w+\. For other .* export VIDEOGEN_SERVICES_FILE=\S+\n$/,
+      ),
     });
-    expect(await used('@test/good:v/1, @test/good:m', { GOOD_API_KEY: 'a-key-of-good' })).toMatchObject({
-      names: 'good-v-1,good-m',
-      services: { 'good-v-1': good('v/1'), 'good-m': good('m') },
-    });
+    const [, file = ''] = /FILE=(\S+)/.exec(one.printed) ?? [];
+    expect(readFileSync(file, 'utf8')).not.toContain(GOOD_API_KEY);
+    // As the command has proposed.
+    expect(await used('@test/good:m', { GOOD_API_KEY, VIDEOGEN_SERVICES_FILE: file })).toEqual(one);
+    // Names that look alike are two.
+    const { names, services } = await used('@test/good:v/1, @test/good:v-1', { GOOD_API_KEY });
+    expect(new Set(names.split(',')).size).toBe(2);
+    expect(Object.values(services)).toEqual([good('v/1'), good('v-1')]);
   });
 
   it('is refused in one sentence that says what to do', async () => {
+    const KEY = { GOOD_API_KEY: 'a-key-of-good' };
     const FILE = { VIDEOGEN_SERVICES_FILE: 'services.yaml' };
     const SERVER = { TEMPORAL_ADDRESS: '127.0.0.1:1' };
     const refusals: [service: string, why: string, env?: Record<string, string>][] = [
       ['@test/missing:m', '@test/missing is not installed: run `npm install @test/missing@latest`'],
       ['@test/good:m', 'GOOD_API_KEY is not set: put the key of the service there.'],
-      ['@test/good:m,other', 'give models alone, or services of a file alone'],
+      ['@test/good:m,other', 'one of them is no model, such as @ai-sdk/fal:veo3'],
+      ['@test/good:m,', 'one of them is no model, such as @ai-sdk/fal:veo3'],
+      ['https://api.example.com', 'write a model as @ai-sdk/fal:veo3'],
+      ['fs:veo3', 'write a model as @ai-sdk/fal:veo3'],
       ['../good:m', 'write a model as @ai-sdk/fal:veo3'],
       ['@test/good:', 'write a model as @ai-sdk/fal:veo3'],
-      ['@test/good:m', 'the workers of VIDEOGEN_SERVICES_FILE have services of their own', FILE],
-      ['@test/good:m', 'the workers of TEMPORAL_ADDRESS have services of their own', SERVER],
+      ['@test/good:m', 'VIDEOGEN_SERVICES_FILE has services of its own', { ...KEY, ...FILE }],
+      ['@test/good:m', 'the workers of the Temporal server that is set', { ...KEY, ...SERVER }],
+      [
+        '@test/good:m',
+        'VIDEOGEN_DATA, the folder /dev/null, cannot be written',
+        { ...KEY, VIDEOGEN_DATA: '/dev/null' },
+      ],
     ];
     for (const [service, why, env] of refusals)
       expect(await used(service, env)).toContain(`--service is ${service}: ${why}`);

@@ -77,6 +77,12 @@ describe('whether a failure was charged for', () => {
     ['SubmitUnconfirmed', {}, 'unknown'],
     ['ServiceFailed', {}, 'no'],
     ['ServiceFailed', { mayHaveTask: true }, 'unknown'],
+    ['ContentRefused', { charged: false, mayHaveTask: true }, 'unknown'],
+    ['ContentRefused', { charged: false, ...charged(0.5) }, 'yes'],
+    // It may have been stopped while its request was in flight.
+    ['Cancelled', {}, 'unknown'],
+    ['DeadlineExceeded', {}, 'unknown'],
+    ['StorageFailed', {}, 'unknown'],
     // A submit before the refused one was lost.
     ['InvalidRequest', { cost: { lostSubmits: 1 } }, 'unknown'],
     ['GenerationFailed', { taskId: 't', cost: { ...charged(0).cost, lostSubmits: 1 } }, 'unknown'],

@@ -249,7 +249,7 @@ test('what is wrong with the form is beside its field, and a dropped image file 
     await field(page, 'Prompt').fill('A red fox');
     for (const [name, wrong, right, problem] of [
       ['seed', 'abc', '1', 'Give a whole number'],
-      ['duration', '50', '5', `Give the seconds, from 1 to ${MAX_DURATION_SECONDS}`],
+      ['duration', '50', '5', `Give the seconds, at most ${MAX_DURATION_SECONDS}`],
       ['image_url', 'a fox', '', 'Give a web address'],
       ['prompt', ' ', 'A fox', 'Describe the video'],
       // What only the gateway finds.

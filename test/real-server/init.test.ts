@@ -21,7 +21,10 @@ import { QUICK_PROFILE } from '../support/quick-profile';
 
 const ROOT = join(__dirname, '../..');
 const TSCONFIG = {
-  compilerOptions: { module: 'node20', target: 'es2023', types: ['node'], strict: true, skipLibCheck: true },
+  compilerOptions: {
+    ...{ module: 'node20', target: 'es2023', types: ['node'], strict: true, skipLibCheck: true },
+    ...{ exactOptionalPropertyTypes: true, isolatedModules: true },
+  },
 };
 
 /** The kinds of projects: what their package.json says, and whether they are TypeScript. */
@@ -69,6 +72,15 @@ test('init never overwrites a file, keeps to src, and needs a project', async ()
   for (const [file, text] of Object.entries(own)) expect(readFileSync(join(folder, file), 'utf8')).toBe(text);
   expect(existsSync(join(folder, 'src/video.test.cjs'))).toBe(true);
   rmSync(join(folder, 'src'), { recursive: true });
+  for (const [file, text, problem] of [
+    ['tsconfig.json', '{\n  "verbatimModuleSyntax": true\n}', 'set "type": "module" in package.json'],
+    ['package.json', '{"type":"module",}', 'package.json is no JSON object: correct it first'],
+    ['package.json', '{}', ''],
+  ] as const) {
+    writeFileSync(join(folder, file), text);
+    if (problem) expect((await runHere(['init', folder])).err).toContain(problem);
+  }
+  rmSync(join(folder, 'tsconfig.json'));
   writeFileSync(join(folder, 'src'), 'a file');
   const refused = await runHere(['init', folder]);
   expect(refused).toMatchObject({ code: 2, err: expect.stringContaining('cannot be written (ENOTDIR)') });

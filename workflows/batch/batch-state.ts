@@ -144,6 +144,8 @@ export class BatchState {
     const stopped = `item ${item} failed and the batch stopped with ${succeeded} stored and ${failed} failed of ${this.items}, listed in ${this.results?.uri}; start it again under the same name to continue`;
     return createFailure(failure, {
       ...details,
+      // One of the other items may have been paid for.
+      mayHaveTask: true,
       message: [details.message && withoutEnd(details.message), stopped].filter(Boolean).join('; '),
     });
   }

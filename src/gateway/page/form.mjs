@@ -16,8 +16,7 @@ const MISTAKES = {
   image_url: (value) =>
     value !== '' && !URL.canParse(value) && 'Give a web address, such as https://example.com/fox.png.',
   duration: (value, { maxDurationSeconds: most }) =>
-    (form.duration.validity.badInput || (value !== '' && !(Number(value) >= 1 && Number(value) <= most))) &&
-    `Give the seconds, from 1 to ${most}.`,
+    (form.duration.validity.badInput || Number(value) > most) && `Give the seconds, at most ${most}.`,
   seed: (value) => !/^(-?\d+)?$/.test(value) && 'Give a whole number, or leave it empty.',
 };
 const LARGEST_RANDOM_SEED = 1_000_000;

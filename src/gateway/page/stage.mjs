@@ -2,7 +2,17 @@ import { allowAsking, call, post } from './calls.mjs';
 import { hasEnded } from './events.mjs';
 import { loadContent } from './stills.mjs';
 import { putVideos } from './videos.mjs';
-import { elapsedSince, fact, fillIds, labelOf, STATES, showError, stateOf, timeOf } from './words.mjs';
+import {
+  elapsedSince,
+  fact,
+  fillIds,
+  labelOf,
+  STATES,
+  showError,
+  sizeOf,
+  stateOf,
+  timeOf,
+} from './words.mjs';
 
 /** The video that is shown large: its progress, its failure, its decision or its player. */
 
@@ -112,11 +122,12 @@ function showAbout(video) {
   find('about').hidden = false;
   find('about-prompt').textContent = video.prompt ?? '';
   find('cancel').hidden = hasEnded(video);
+  const { size, seconds } = sizeOf(video);
   const ids = document.createElement('dl');
   fillIds(ids, video, facts);
   find('facts').replaceChildren(
-    ...(video.size ? fact('Size', video.size.replace('x', ' × ')) : []),
-    ...(video.seconds ? fact('Length', `${video.seconds} s`) : []),
+    ...(size ? fact('Size', size.replace('x', ' × ')) : []),
+    ...(seconds ? fact('Length', `${seconds} s`) : []),
     ...(video.seed === null ? [] : fact('Seed', String(video.seed))),
     ...fact('Started', timeOf(video.created_at)),
     ...ids.children,

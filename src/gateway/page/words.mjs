@@ -30,8 +30,15 @@ export function elapsedSince(seconds) {
   return passed < 60 ? `${passed} s` : `${Math.floor(passed / 60)} min ${passed % 60} s`;
 }
 
-/** Short facts of a request, such as "1280x720 · 5 s · seed 7". */
-export function factsLine({ size, seconds, seed }) {
+/** Of the video once it is there, and until then as it was asked for. */
+export const sizeOf = ({ video, size, seconds }) => ({
+  size: video?.size ?? size,
+  seconds: video?.seconds ?? seconds,
+});
+
+/** Short facts of a video, such as "1280x720 · 5 s · seed 7". */
+export function factsLine({ seed, ...video }) {
+  const { size, seconds } = sizeOf(video);
   return [size?.replace('x', ' × '), seconds && `${seconds} s`, seed !== null && `seed ${seed}`]
     .filter(Boolean)
     .join(' · ');
