@@ -72,7 +72,8 @@ function modesIn(folder: string): [name: string, mode: string][] {
   });
 }
 
-test('dev makes the data private and retains jobs for 90 days', async () => {
+test('dev with a named service says what programs export, makes the data private and retains jobs for 90 days', async () => {
+  expect(dev.err()).toMatch(/^Your programs {2}export TEMPORAL_ADDRESS=\S+$/m);
   expect(modeOf(home.data)).toBe('700');
   const modes = modesIn(home.data);
   expect(modes.map(([name]) => name)).toEqual(expect.arrayContaining(['temporal.db', 'temporal.log']));
@@ -114,6 +115,7 @@ describe('generate beside dev', () => {
           type: 'InvalidRequest',
           message: expect.stringContaining('fox is the name of another job (it differs in prompt, seed)'),
           advice: expect.any(String),
+          charged: 'no',
         },
       },
     ]);
@@ -134,6 +136,7 @@ describe('generate beside dev', () => {
       code: 0,
       out: 'unwatched\n',
       err:
+        `The worker of process ${dev.pid} makes it, with the settings of that process.\n` +
         `Job unwatched on task queue ${queue}, shown at ${uiUrl()}/namespaces/default/workflows/unwatched\n` +
         'It continues wherever a worker runs. Follow it with: videogen watch unwatched\n',
     });
