@@ -41,7 +41,9 @@ export async function findOverview(client: Client, workflowId: string): Promise<
   const kind = KINDS.get(type);
   if (!described || !info || kind === undefined) return undefined;
   const overview = await overviewOf(client, kind, info, described);
-  const turn = type === FALLBACK_WORKFLOW_TYPE ? await turnOf(client, described) : {};
+  // One that was terminated has ended, although its child may go on.
+  const hasTurn = type === FALLBACK_WORKFLOW_TYPE && overview.endedAt === undefined;
+  const turn = hasTurn ? await turnOf(client, described) : {};
   return { ...overview, ...turn, ...(await endingOf(client, overview)) };
 }
 

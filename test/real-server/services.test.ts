@@ -375,6 +375,21 @@ describe('a fallback', () => {
     });
   });
 
+  test('that was terminated has ended and can be retried, although its job at the service goes on', async () => {
+    const job = await start('left alone', { polling: { min: '1h', max: '1h' } });
+    const taskId = await job.taskId();
+    await terminate(job);
+    expect(await switching.find(job.workflowId)).toMatchObject({ state: 'cancelled', taskId });
+    const child = switching.handle(childName(job.workflowId, 'a'));
+    expect(await child.progress()).toMatchObject({ phase: 'waiting', taskId });
+    const { workflowId } = await switching.retry(job.workflowId);
+    expect(String(await failureOf(switching.handle(workflowId).result()))).toContain(
+      `belongs to the job ${child.workflowId}`,
+    );
+    await child.pollNow();
+    expect(await child.result()).toMatchObject({ taskId });
+  });
+
   test('in the items of a batch leaves nothing at the services when the batch is forgotten', async () => {
     const batch = await switching.startBatch({ requests: [{ prompt: 'gone' }], services: SERVICES });
     await batch.result();
