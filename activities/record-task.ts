@@ -53,8 +53,8 @@ export async function recordTask(
     if (other) logEvent('taskOfAnotherJob', { taskId, other: other.job });
   };
   const warn = (fault: unknown) => warnNotRecorded(record, fault, taskId);
-  // Worth a second try: without it, the task is lost once Temporal deletes the history.
-  await Promise.all([write().catch(write).catch(warn), claim().catch(warn)]);
+  // Worth a second try: without them, the task is lost once Temporal deletes the history, or another job may take it.
+  await Promise.all([write().catch(write).catch(warn), claim().catch(claim).catch(warn)]);
 }
 
 export function warnNotRecorded(record: JobRecord, error: unknown, taskId?: string): void {

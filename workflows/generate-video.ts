@@ -99,7 +99,7 @@ async function download(job: Job): Promise<JobResult> {
   job.enter('downloading');
   const { ownTaskId: taskId } = job;
   const { record, startedAtMs, cost, service, route } = job.known;
-  const { storage, request } = job.input;
+  const { storage, request, caller } = job.input;
   const expected = request && expectedOf(request);
   const { downloadVideo } = proxyActivities<VideoActivities>({
     ...DOWNLOAD_POLICY,
@@ -107,7 +107,7 @@ async function download(job: Job): Promise<JobResult> {
     scheduleToCloseTimeout: Math.max(job.remainingMs(), DOWNLOAD_AT_LEAST_MS),
     summary: describeTask(taskId),
   });
-  const given = { taskId, service, expected, record, storage, startedAtMs, cost };
+  const given = { taskId, service, expected, record, storage, startedAtMs, cost, caller };
   const { video, warnings } = await noticeUnserved(job, route?.download, () => downloadVideo(given));
   job.markSucceeded(video, warnings);
   measureEnd(job);

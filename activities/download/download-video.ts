@@ -21,7 +21,7 @@ import type { VideoStorage } from '../../src/storage/storage';
 import { asStorageFault, StorageFault } from '../../src/storage/storage-fault';
 import { DEFAULT_KEY_TEMPLATE, storageKey } from '../../src/storage/storage-key';
 import { jobName, logEvent, whileHeartbeating } from '../attempt';
-import { openRecord, warnNotRecorded } from '../record-task';
+import { openRecord, recordTask, warnNotRecorded } from '../record-task';
 import { type FindTools, toolsFor } from '../service-tools';
 import { BadVideo, toFailure } from '../to-failure';
 import { type DownloadPace, readPartNote, VideoDownload } from './video-download';
@@ -41,6 +41,8 @@ export interface DownloadVideoInput {
   startedAtMs?: number;
   /** What is known about what the job costs. */
   cost?: JobCost;
+  /** Whose job it is. */
+  caller?: string | undefined;
 }
 
 /** Result of the activity downloadVideo. */
@@ -77,6 +79,11 @@ export function createDownloadVideo(deps: DownloadOptions & { find: FindTools; s
 
     const fetch = async (): Promise<DownloadedVideo> => {
       const recorded = await record?.read();
+      // The disk may have been full when it was made; until it is written down, another job might adopt it.
+      if (record && recorded && recorded.task?.taskId !== taskId) {
+        const send = recorded.openSends.at(-1)?.id;
+        await recordTask(storage, record, { taskId, service: input.service, cost, send }, input.caller);
+      }
       const before = recorded?.stored && (await findStored(recorded.stored, taskId, storage));
       if (before) return before;
       if (attempt > 1) await download.takeOver(earlier);

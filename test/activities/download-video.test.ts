@@ -227,7 +227,7 @@ test('a video that is stored is delivered without a warning, although the record
   const world = createMemoryWorld(video, { storage: { create } });
   const { warnings } = await world.download({ record: 'a'.repeat(64) }).result;
   expect(warnings).toEqual([]);
-  expect(world.linesOf('recordNotWritten')).toMatchObject([{ taskId: TASK }]);
+  expect(world.linesOf('recordNotWritten').at(-1)).toMatchObject({ taskId: TASK });
 });
 
 test('a download resumes at a server that does not say the length of the rest', async () => {

@@ -9,6 +9,7 @@ import type { VideoRequest } from '../../src/contract/request';
 import { requestSizeProblem } from '../../src/contract/sizes';
 import type { VideoService } from '../../src/service';
 import { digestOfJob, JobRecord, RECORD_IO_MS, StorageFault, type VideoStorage } from '../../src/storage';
+import { claimTask } from '../../src/storage/task-claims';
 import { signedLinks } from '../support/signed-links';
 import { asJob, expectFailure, failureOf } from './activity-world';
 import { createMemoryWorld } from './memory-world';
@@ -126,6 +127,28 @@ test('an attempt submits after a refusal that is in the heartbeat but not in the
   expect(here.logged()).toMatchObject([{ event: 'recordNotWritten', record: here.record.key }]);
   await submit({}, following(first)).result;
   expect(here.posts()).toBe(2);
+});
+
+test('a task that was made while the disk was full is written down before its video is stored: no other job gets it', async () => {
+  let isFull = false;
+  const create: VideoStorage['create'] = (key, text) => (isFull ? failing() : here.storage.create(key, text));
+  const service = {
+    ...here.service,
+    start: (...given: Parameters<typeof here.service.start>) => {
+      isFull = true;
+      return here.service.start(...given);
+    },
+  };
+  const deps = { service, storage: { ...here.storage, create } };
+  const { taskId, record } = await submit({}, { deps }).result;
+  expect(await here.events()).toEqual(['sending']);
+  isFull = false;
+  const { downloadVideo } = here.worker();
+  await here.run(downloadVideo, { taskId, record, caller: 'shop' }, asJob(here.job)).result;
+  expect(await here.events()).toEqual(['sending', 'task', 'stored']);
+  expect((await here.read()).openSends).toEqual([]);
+  const other = { namespace: NAMESPACE, job: 'another', record: 'r' };
+  expect(await claimTask(here.storage, { taskId }, other)).toMatchObject({ job: here.job, caller: 'shop' });
 });
 
 test('a task that cannot be written down is tried once more', async () => {

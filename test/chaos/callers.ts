@@ -121,16 +121,19 @@ export class Callers {
       await start();
       const told = await this.told(name);
       if (told.kind === 'video') return told;
+      const child = /belongs to the job ([^,\s]+)/.exec(told.message)?.[1];
+      if (child !== undefined && retries < MOST_RETRIES) {
+        retries++;
+        name = child;
+        continue;
+      }
       // The end of a run that somebody terminates is no end: it is started again.
       const isTerminated = told.type === 'Cancelled' && !done.includes('cancel');
       if (retries++ === MOST_RETRIES || !(isTerminated || TRIED_AGAIN.includes(told.type))) return told;
       if (isTerminated && told.taskId === undefined && name === job.name) continue;
       const next = await this.retried(name);
-      if (next === undefined) {
-        const child = /belongs to the job ([^,\s]+),/.exec(told.message)?.[1];
-        if (child === undefined) return told;
-        name = child;
-      } else name = next;
+      if (next === undefined) return told;
+      name = next;
     }
   }
 
