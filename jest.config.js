@@ -43,6 +43,7 @@ const AT_NIGHT = [
   // Whole programs and projects of their own, whose types are checked in every run.
   'test/package/installed.test.ts',
   'test/package/skill.test.ts',
+  'test/package/examples.test.ts',
   'test/real-server/examples.test.ts',
   // Needs openssl.
   'test/real-server/tls.test.ts',

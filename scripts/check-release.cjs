@@ -32,11 +32,13 @@ function repositoryProblems({ repository, bugs, homepage }) {
 }
 
 function versionProblems({ version }, changelog, { GITHUB_REF_TYPE, GITHUB_REF_NAME }) {
-  const [, newest] = /^## (.*)$/m.exec(changelog) ?? [];
+  const [, newest] = /^## \[(.*?)\]/m.exec(changelog) ?? [];
   return [
     ...(newest === version
       ? []
-      : [`CHANGELOG.md starts with ${newest ?? 'no version'}: start it with "## ${version}".`]),
+      : [
+          `CHANGELOG.md starts with ${newest ?? 'no version'}: start it with "## [${version}] - ", and the date.`,
+        ]),
     ...(GITHUB_REF_TYPE !== 'tag' || GITHUB_REF_NAME === `v${version}`
       ? []
       : [
@@ -70,6 +72,7 @@ const problems = [
 const STEPS = [
   'What is left to you:',
   '  npm owner ls temporal-videogen && npm owner ls videogen   # both names are yours, or nobody has them yet',
+  `  date +%F   # the day of the release, beside [${manifest.version}] in CHANGELOG.md`,
   `  git tag v${manifest.version} && git push origin v${manifest.version}   # the workflow release.yml then publishes`,
   '  npm view temporal-videogen dist.attestations   # afterwards: the package names its commit and its workflow',
 ];

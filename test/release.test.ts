@@ -43,7 +43,13 @@ interface Given {
 }
 
 /** The exit code and the output of the check for a package. */
-function check({ manifest = {}, changelog = '## 1.2.3\n', codeOwners, compose = '', tag }: Given) {
+function check({
+  manifest = {},
+  changelog = '## [1.2.3] - 2026-11-19\n',
+  codeOwners,
+  compose = '',
+  tag,
+}: Given) {
   writeFileSync(join(folder, 'package.json'), JSON.stringify({ ...PUBLISHABLE, ...manifest }));
   writeFileSync(join(folder, 'CHANGELOG.md'), `# Changelog\n\n${changelog}`);
   mkdirSync(join(folder, '.github'));
@@ -101,7 +107,7 @@ test.each<[string, Given, string]>([
   ],
   [
     'with changes that have no version yet',
-    { changelog: '## Unreleased\n\n## 1.2.3\n' },
+    { changelog: '## [Unreleased]\n\n## [1.2.3] - 2026-11-19\n' },
     'CHANGELOG.md starts with Unreleased',
   ],
   ['with an image by its tag alone', { compose: '    image: postgres:16.15\n' }, 'run npm run images:pin'],
@@ -119,7 +125,9 @@ test('code without owners is published with a reminder', () => {
 
 test("the changelog's newest version is the package's", () => {
   const headings = readFileSync(join(ROOT, 'CHANGELOG.md'), 'utf8').match(/^## .*$/gm);
-  expect(headings?.find((heading) => heading !== '## Unreleased')).toBe(`## ${version}`);
+  const newest = headings?.find((heading) => heading !== '## [Unreleased]');
+  expect(newest).toMatch(/^## \[.*\] - \d{4}-\d{2}-\d{2}$/);
+  expect(newest).toContain(`[${version}]`);
 });
 
 interface Lock {

@@ -1,19 +1,17 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { GatewayKey, GatewayKeys } from './gateway-keys';
 import { refusal } from './http-errors';
-
-/** Whose key a call came with, and what that key may do. */
-export type GatewayCaller = Pick<GatewayKey, 'name' | 'limits'>;
+import { keyOfWatcher } from './watch-tokens';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Null for a call without a right key. */
-    caller: GatewayCaller | null;
+    /** The key that a call came with, or its token was made with. Null for a call without a right one. */
+    caller: GatewayKey | null;
   }
 }
 
 /** Everybody, on a gateway without keys, which only this machine can reach. */
-export const ANYBODY: GatewayCaller = { name: 'local', limits: {} };
+export const ANYBODY: GatewayKey = { name: 'local', sha256: '', limits: {} };
 
 const BEARER = /^Bearer +([\x21-\x7e]{1,512})$/i;
 
@@ -21,12 +19,12 @@ const BEARER = /^Bearer +([\x21-\x7e]{1,512})$/i;
 export function authenticateBy(app: FastifyInstance, keys: GatewayKeys | undefined): void {
   app.decorateRequest('caller', null);
   app.addHook('onRequest', async (request) => {
-    request.caller = keys ? (keys.find(keyIn(request)) ?? null) : ANYBODY;
+    request.caller = keys ? (keys.find(keyIn(request)) ?? keyOfWatcher(request, keys) ?? null) : ANYBODY;
   });
 }
 
 /** Throws a 401 that does not say what is wrong with the key. */
-export function callerOf({ caller }: FastifyRequest): GatewayCaller {
+export function callerOf({ caller }: FastifyRequest): GatewayKey {
   if (caller === null) throw refusal('bad_key');
   return caller;
 }

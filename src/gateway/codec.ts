@@ -4,8 +4,8 @@ import { z } from 'zod';
 import { cleanText } from '../contract/clean-text';
 import type { EncryptionCodec } from '../encryption/encryption-codec';
 import type { VideoLogger } from '../worker/logger';
-import { ANYBODY, callerOf, type GatewayCaller, keyIn } from './authenticate';
-import type { GatewayKeys } from './gateway-keys';
+import { ANYBODY, callerOf, keyIn } from './authenticate';
+import type { GatewayKey, GatewayKeys } from './gateway-keys';
 import { refusal } from './http-errors';
 
 /** A page of a history. Temporal's own payloads have at most 2 MiB, and base64 adds a third. */
@@ -72,7 +72,7 @@ export async function serveCodec(app: FastifyInstance, tools: CodecTools): Promi
 const LONGEST_NAMESPACE_CHARS = 255;
 
 /** The key must be one of those that may decrypt. The refusal is the same for every other. */
-function readerOf(request: FastifyRequest, { keys, readers }: CodecTools): GatewayCaller {
+function readerOf(request: FastifyRequest, { keys, readers }: CodecTools): GatewayKey {
   if (keys === undefined) return ANYBODY;
   const { key = keyIn(request) }: { key?: string } = Object(request.params);
   const reader = keys.find(key);

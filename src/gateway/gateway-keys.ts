@@ -77,6 +77,7 @@ function readLimits(words: readonly string[], where: string): KeyLimits {
 export interface GatewayKeys {
   /** Undefined for a key that is not in the file. */
   find(key: string): GatewayKey | undefined;
+  named(name: string): GatewayKey[];
 }
 
 /** A file may be written twice in what is one moment to its disk. */
@@ -106,6 +107,10 @@ export function openKeyFile(file: string, onProblem: (problem: ConfigError) => v
       refresh();
       // The time of a lookup could tell about digests at most, and no digest leads to its key.
       return keys.get(digestOf(key));
+    },
+    named: (name) => {
+      refresh();
+      return [...keys.values()].filter((key) => key.name === name);
     },
   };
 }

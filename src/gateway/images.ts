@@ -21,7 +21,8 @@ import {
   LARGEST_IMAGE_BYTES,
   parseImageReference,
 } from '../storage/images';
-import { callerOf, type GatewayCaller } from './authenticate';
+import { callerOf } from './authenticate';
+import type { GatewayKey } from './gateway-keys';
 import { badField, refusal } from './http-errors';
 import { tooMany } from './key-limits';
 import { described } from './openapi';
@@ -161,7 +162,7 @@ export function withoutBytes(given: unknown, owner: string): WithoutBytes {
 export async function storeForCaller(
   { client, storage }: ImageTools,
   image: CheckedImage,
-  { name, limits: { images: most = MOST_IMAGES } }: GatewayCaller,
+  { name, limits: { images: most = MOST_IMAGES } }: GatewayKey,
 ): Promise<void> {
   const others: ListedFile[] = [];
   for await (const file of storage.list?.(imagesOf(name)) ?? [])

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { Client } from '@temporalio/client';
-import type { GatewayCaller } from './authenticate';
+import type { GatewayKey } from './gateway-keys';
 import { type HttpRefusal, refusal } from './http-errors';
 import { jobsOfCaller, OF_JOBS } from './task-names';
 
@@ -25,7 +25,7 @@ export class LimitKeeper {
   ) {}
 
   /** Throws a 429 when the key has made too many requests in the last second. */
-  countRequest({ name, limits: { requestsPerSecond } }: GatewayCaller): void {
+  countRequest({ name, limits: { requestsPerSecond } }: GatewayKey): void {
     if (requestsPerSecond === undefined) return;
     const nowMs = this.now();
     const most = Math.max(requestsPerSecond, 1);
@@ -44,7 +44,7 @@ export class LimitKeeper {
    * Throws a 429 when the key has too many jobs. The start is counted from here on, so that POSTs at the same moment do not
    * all find room for one; the returned function takes it back when it failed.
    */
-  async countStart({ name, limits }: GatewayCaller, workflowId: string): Promise<() => void> {
+  async countStart({ name, limits }: GatewayKey, workflowId: string): Promise<() => void> {
     const { jobsAtATime, jobsADay } = limits;
     if (jobsAtATime === undefined && jobsADay === undefined) return () => undefined;
     const nowMs = this.now();

@@ -53,13 +53,13 @@ const CHOICES = {
   ),
 };
 
-/** Serves the page at `/`, the other files of its folder by their names, and `/page.json`. */
+/** Serves the page at `/`, `/docs`, the other files of its folder by their names, and `/page.json`. */
 export function servePage(app: FastifyInstance, options: PageOptions): void {
   for (const name of readdirSync(FOLDER)) {
     const type = TYPES[extname(name)];
     if (type === undefined) continue;
     const content = readFileSync(join(FOLDER, name));
-    const path = name === 'index.html' ? '/' : `/${name}`;
+    const path = `/${name.replace(/^index\.html$|\.html$/, '')}`;
     app.get(path, { schema: { hide: true } }, (_request, reply) => send(reply, type, content));
   }
   app.get('/page.json', { schema: { hide: true } }, (request, reply) => {

@@ -19,6 +19,7 @@ import {
   type ServicesOfGateway,
 } from './video-requests';
 import type { VideosOfCaller } from './videos-of-caller';
+import { makeWatchToken, watchToken } from './watch-tokens';
 
 /** The service takes 2 MiB, which is what Temporal takes too. */
 export const LARGEST_BODY_BYTES = 2 * 1024 * 1024;
@@ -236,6 +237,18 @@ export function serveVideos(app: FastifyInstance, tools: VideoRouteTools): void 
     async (request) => {
       if (request.isMultipart()) throw refusal('json_only');
       return videosOf(request).decide(request.params.id, decisionBody.parse(request.body));
+    },
+  );
+
+  routes.post(
+    '/v1/videos/:id/token',
+    described('Videos', 'makeToken', 'A token with which a page may watch the video', {
+      params: idParams,
+      response: { 200: watchToken },
+    }),
+    async (request) => {
+      const { taskId } = await videosOf(request).find(request.params.id);
+      return makeWatchToken(callerOf(request), taskId);
     },
   );
 }

@@ -8,7 +8,7 @@ import type { VideoClient } from '../client/video-client';
 import { sha256 } from '../contract/digest';
 import type { SubmitDecision } from '../contract/lost-submit';
 import { claimsToBeImageReference } from '../storage/images';
-import type { GatewayCaller } from './authenticate';
+import type { GatewayKey } from './gateway-keys';
 import { refusal } from './http-errors';
 import type { LimitKeeper } from './key-limits';
 import { isVideoId, jobsOfCaller, taskIdFor, videoIdIn, workflowIdOf } from './task-names';
@@ -22,7 +22,7 @@ const CHECK_EVERY_MS = 500;
 /** The videos of one caller: nobody else's can be named here. */
 export class VideosOfCaller {
   constructor(
-    private readonly caller: GatewayCaller,
+    private readonly caller: GatewayKey,
     /** Of the gateway, as its caller sees it. */
     private readonly baseUrl: string,
     private readonly tools: {

@@ -240,6 +240,8 @@ function judgePayments(
   const isHeld = lastRuns(own).some(
     ({ failure, status, memo }) =>
       failure?.type === 'videogen.SubmitUnconfirmed' ||
+      // Nobody is asked where the policy is to resubmit. If that was refused, the failure says that a task may exist.
+      (resubmits && failure?.details.mayHaveTask === true) ||
       (status === 'RUNNING' && memo.lostSubmitSince !== undefined && memo.taskId === undefined),
   );
   for (const { taskId } of tasks) {

@@ -44,6 +44,7 @@ it('the document has every route of the interface, each with an id of its own', 
     'POST /v1/videos/image-to-video',
     'POST /v1/videos/text-to-video',
     'POST /v1/videos/{id}/decision',
+    'POST /v1/videos/{id}/token',
   ]);
   const ids = Object.values<object>(paths).flatMap((methods) =>
     Object.values(methods).map(({ operationId }) => operationId),

@@ -64,4 +64,5 @@ export function startsNothing() {
 /** Keys whose callers have their names, with the limits of some. */
 export const keysNamed = (limits: Readonly<Record<string, KeyLimits>> = {}): GatewayKeys => ({
   find: (name) => (name === '' ? undefined : { name, sha256: '', limits: limits[name] ?? {} }),
+  named: (name) => [{ name, sha256: '', limits: limits[name] ?? {} }],
 });

@@ -8,6 +8,7 @@ import { closedGateway, temporalWith } from './closed-gateway';
 const SHOP = 'https://shop.example';
 const keys = {
   find: (key: string) => (key === 'secret-key' ? { name: 'shop', sha256: '', limits: {} } : undefined),
+  named: () => [],
 };
 
 type Gateway = Awaited<ReturnType<typeof closedGateway>>;

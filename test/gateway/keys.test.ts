@@ -9,6 +9,7 @@ import { WORKFLOW_TYPE } from '../../src/contract/names';
 import { type KeyLimits, makeKey, openKeyFile, parseKeys } from '../../src/gateway/gateway-keys';
 import { refusal } from '../../src/gateway/http-errors';
 import { callerOfWorkflow, taskIdFor, workflowIdOf } from '../../src/gateway/task-names';
+import { makeWatchToken } from '../../src/gateway/watch-tokens';
 import { closedGateway, keysNamed, temporalWith } from './closed-gateway';
 
 const TEXT = '/v1/videos/text-to-video';
@@ -113,6 +114,39 @@ test('the caller of a job is in its name, also of a retry, and other jobs have n
   const workflowId = workflowIdOf('web_shop', taskIdFor('web_shop', 'key'));
   const names = [workflowId, `${workflowId}-retry-1`, 'gateway-x', 'fox', `my-${workflowId}`];
   expect(names.map(callerOfWorkflow)).toEqual(['web_shop', 'web_shop', undefined, undefined, undefined]);
+});
+
+test('a token is good for 15 minutes, for the video and the name it was made for, and only as it was signed', async () => {
+  const VIDEO = 'video_00000000000000000000000000000000';
+  const clock = jest.spyOn(Date, 'now').mockReturnValue(1_800_000_000_000);
+  const [shop, press] = ['shop', 'press'].map((name) => ({ name, sha256: name, limits: {} }));
+  const keys = {
+    find: () => undefined,
+    named: (name: string) => [shop, press].flatMap((key) => (key?.name === name ? [key] : [])),
+  };
+  const describe = async () => {
+    throw new WorkflowNotFoundError('none', 'none', undefined);
+  };
+  const client = temporalWith({ getHandle: () => ({ describe }) });
+  const { app } = await closedGateway({ client, keys });
+  const { token, expires_at } = makeWatchToken(shop as never, VIDEO);
+  const statusOf = async (given: string, video = VIDEO) =>
+    (await app.inject(`/v1/videos/${video}?token=${given}`)).statusCode;
+  expect(expires_at).toBe(1_800_000_900);
+  expect(await statusOf(token)).toBe(404);
+  expect(await statusOf(token, VIDEO.replace(/0$/, '1'))).toBe(401);
+  for (const [what, instead] of [
+    ['shop', 'press'],
+    ['shop', 'nobody'],
+    [String(expires_at), String(expires_at + 60)],
+    ['vgw_', 'vgk_'],
+    [/.$/, ''],
+  ] as const)
+    expect(await statusOf(token.replace(what, instead))).toBe(401);
+  clock.mockReturnValue(expires_at * 1_000);
+  expect(await statusOf(token)).toBe(401);
+  clock.mockRestore();
+  await app.close();
 });
 
 const SECOND_MS = 1_000;

@@ -317,19 +317,19 @@ describeAtNight('what kustomize makes of them', () => {
     const env = spec?.template?.spec.containers[0]?.env ?? [];
     const { valueFrom } = env.find(({ name }) => name === 'TEMPORAL_WORKER_BUILD_ID') ?? {};
     const [label] = /(?<=').*(?=')/.exec(valueFrom?.fieldRef?.fieldPath ?? '') ?? [];
-    expect(spec?.template?.metadata.labels[label ?? '']).toBe('0.1.0');
+    expect(spec?.template?.metadata.labels[label ?? '']).toBe('0.2.0');
     expect(env.map(({ name }) => name)).toContain('TEMPORAL_DEPLOYMENT_NAME');
   });
 
   it('is another Deployment with other pods for the next version', () => {
     const [first] = render('version');
     const file = join(copy, 'version', KUSTOMIZATION);
-    const next = readFileSync(file, 'utf8').replaceAll('0.1.0', '0.2.0').replaceAll('0-1-0', '0-2-0');
+    const next = readFileSync(file, 'utf8').replaceAll('0.2.0', '0.3.0').replaceAll('0-2-0', '0-3-0');
     writeFileSync(file, next);
     const [second] = render('version');
     expect([first, second].map((one) => one?.metadata.name)).toEqual([
-      'videogen-worker-0-1-0',
       'videogen-worker-0-2-0',
+      'videogen-worker-0-3-0',
     ]);
     const selector = first?.spec?.selector?.matchLabels ?? {};
     expect(selects(selector, labelsOf(second ? [second] : [])[0] ?? {})).toBe(false);

@@ -300,6 +300,26 @@ test('a failure shows what it means, what the service said and what to do', asyn
   });
 });
 
+test('the page of the API has every route of the document, and opens at the one that the address names', async () => {
+  await withPage(async (page) => {
+    await page.goto(`${gateway.url}/docs#getVideo`);
+    const opened = page.locator('details[open]');
+    await opened.waitFor();
+    expect(await opened.locator('caption').allTextContents()).toEqual([
+      'Parameters',
+      'Answer 200: application/json',
+      expect.stringMatching(/^An error/),
+    ]);
+    await opened.getByRole('row', { name: 'error.charged "yes", "no", "unknown" Whether' }).waitFor();
+    const { paths } = JSON.parse(await (await fetch(`${gateway.url}/openapi.json`)).text());
+    const documented = Object.entries<object>(paths).flatMap(([path, methods]) =>
+      Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
+    );
+    const shown = await page.locator('summary code').allTextContents();
+    expect(shown.sort()).toEqual(documented.sort());
+  });
+});
+
 testAtNight(
   'axe finds nothing serious in any state of the page, in light and dark, nor on a phone, where nothing is cut off',
   async () => {
@@ -334,7 +354,13 @@ testAtNight(
       await page.locator('#seed-error:not([hidden])').waitFor();
       await page.setViewportSize({ width: 390, height: 844 });
       expect(await findings(page)).toEqual([]);
-      expect(await page.evaluate('document.documentElement.scrollWidth <= innerWidth')).toBe(true);
+      const isWhole = () => page.evaluate('document.documentElement.scrollWidth <= innerWidth');
+      expect(await isWhole()).toBe(true);
+      await page.goto(`${gateway.url}/docs#createVideo`);
+      await page.locator('details[open]').waitFor();
+      await page.evaluate(axeSource);
+      expect(await findings(page)).toEqual([]);
+      expect(await isWhole()).toBe(true);
     });
   },
 );

@@ -232,6 +232,7 @@ describe('keys', () => {
     ['GET', `/v1/videos/${ID}/events`],
     ['POST', `/v1/videos/${ID}/decision`, { decision: 'abandon' }],
     ['GET', `/v1/videos?after=${ID}`],
+    ['POST', `/v1/videos/${ID}/token`],
     ['DELETE', `/v1/videos/${ID}`],
   ];
   const NOBODYS = 'video_00000000000000000000000000000000';
@@ -266,6 +267,37 @@ describe('keys', () => {
     );
     const tested = ROUTES.map(([method, path]) => `${method} ${path}`);
     expect(documented.filter((route) => !tested.includes(route))).toEqual([]);
+  });
+
+  test('a token shows its video alone, on every gateway and until its key is removed, and does nothing else', async () => {
+    const { id } = await made();
+    const other = await made();
+    const { token } = JSON.parse(await (await call(`/v1/videos/${id}/token`, { method: 'POST' })).text());
+    const second = await startGateway();
+    const reads = ['', '/content', '/events'].map((part) => `/v1/videos/${id}${part}?token=${token}`);
+    const statuses = (paths: string[], method = 'GET') =>
+      Promise.all(
+        paths.map(async (path) => {
+          const answer = await call(path, { method, key: '', url: second.url });
+          await answer.body?.cancel();
+          return answer.status;
+        }),
+      );
+    expect(await statuses(reads)).toEqual([200, 200, 200]);
+    const refused = [
+      ...(await statuses(reads.map((path) => path.replace(id, other.id)))),
+      ...(await statuses([`/v1/videos?token=${token}`, `/v1/images?token=${token}`])),
+      ...(await statuses([`/v1/videos/${id}?token=${token}`], 'DELETE')),
+      ...(await statuses([`/v1/videos/${id}/decision?token=${token}`], 'POST')),
+      ...(await statuses([`/v1/videos/${id}/token?token=${token}`], 'POST')),
+    ];
+    expect(new Set(refused)).toEqual(new Set([401]));
+    const withBearer = await call(`/v1/videos/${id}`, { key: token });
+    expect(withBearer.status).toBe(401);
+    allow(press, former, reader);
+    expect(await statuses(reads)).toEqual([401, 401, 401]);
+    allow(shop, press, former, reader);
+    await second.close();
   });
 
   test('a missing, a wrong and a revoked key are one 401 on every route, without a hint which', async () => {

@@ -3,8 +3,8 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Worker, type WorkerOptions } from '@temporalio/worker';
 import { createVideoActivities } from '../../activities';
-import { createFilmActivities, NO_FFMPEG } from '../../examples/film/activities';
-import type { makeFilm } from '../../examples/film/workflows';
+import { createFilmActivities, NO_FFMPEG } from '../../examples/trailer/film/activities';
+import type { makeFilm } from '../../examples/trailer/film/workflows';
 import { storyboard } from '../../examples/trailer/storyboard';
 import { createVideoClient } from '../../src/client/video-client';
 import { readFailure } from '../../src/contract/video-failure';
@@ -124,7 +124,7 @@ testAtNight(
     const worker = await Worker.create({
       connection: temporal.nativeConnection,
       taskQueue: 'films',
-      workflowsPath: require.resolve('../../examples/film/workflows'),
+      workflowsPath: require.resolve('../../examples/trailer/film/workflows'),
       activities: createFilmActivities(storage, ffmpeg),
       plugins: [new VideoPlugin({ env: {}, service, storage })],
     });

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { makeOnce } from '../trailer/make-once';
+import { makeOnce } from '../make-once';
 import { createFilmActivities, NO_FFMPEG } from './activities';
 import { makeFilm } from './workflows';
 

@@ -7,7 +7,7 @@ import { buffer } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
 import { promisify } from 'node:util';
 import type { VideoStorage } from 'temporal-videogen/worker';
-import { joinShots } from '../trailer/join-shots';
+import { joinShots } from '../join-shots';
 
 const run = promisify(execFile);
 
