@@ -2,7 +2,7 @@ import { runChaos } from '../chaos/chaos-run';
 
 const SEED = 'fox';
 const JOBS = 30;
-const LENGTH_MS = 20_000;
+const LENGTH_MS = 40_000;
 
 test(`${JOBS} videos while all programs are killed and frozen, and lines and disks fail: none is lost, paid twice or left behind`, async () => {
   const report = await runChaos({
