@@ -16,8 +16,8 @@ async function post(path: string, body?: object) {
 const getToken = async (id: string): Promise<string> => (await post(`/videos/${id}/token`)).token;
 
 function Progress({ gateway, id }: { gateway: string; id: string }) {
-  const { video, src } = useVideo(gateway, id, getToken);
-  if (!video) return <p>Connecting…</p>;
+  const { video, src, problem } = useVideo(gateway, id, getToken);
+  if (!video) return <p>{problem ?? 'Connecting…'}</p>;
   return (
     <section aria-live="polite">
       <p>

@@ -13,10 +13,13 @@ export interface Watched {
   video?: Video;
   /** Where a <video> finds the file, once there is one. */
   src?: string;
+  /** Why nothing new comes at the moment. The hook tries again by itself. */
+  problem?: string;
 }
 
 const EVENTS = ['video.progress', 'video.needs_decision', 'video.completed', 'video.failed'];
-const ASK_AGAIN_AFTER_MS = 2_000;
+const FIRST_WAIT_MS = 2_000;
+const LONGEST_WAIT_MS = 60_000;
 
 const hasEnded = ({ status }: Video) => status === 'completed' || status === 'failed';
 
@@ -27,13 +30,17 @@ export function useVideo(gateway: string, id: string, getToken: (id: string) => 
     let isGone = false;
     let source: EventSource | undefined;
     let timer: ReturnType<typeof setTimeout> | undefined;
+    let waitMs = FIRST_WAIT_MS;
     const urlOf = async (part: string) => `${gateway}/v1/videos/${id}/${part}?token=${await getToken(id)}`;
-    const askAgain = () => {
+    const tryAgain = ({ message: problem }: Error) => {
       source?.close();
-      if (!isGone) timer = setTimeout(follow, ASK_AGAIN_AFTER_MS);
+      if (isGone) return;
+      setWatched((before) => ({ ...before, problem }));
+      timer = setTimeout(follow, waitMs);
+      waitMs = Math.min(2 * waitMs, LONGEST_WAIT_MS);
     };
-    const show = async ({ data }: MessageEvent<string>) => {
-      const video: Video = JSON.parse(data);
+    const show = async (video: Video) => {
+      waitMs = FIRST_WAIT_MS;
       setWatched({ video });
       if (!hasEnded(video)) return;
       source?.close();
@@ -41,17 +48,20 @@ export function useVideo(gateway: string, id: string, getToken: (id: string) => 
       const src = await urlOf('content');
       if (!isGone) setWatched({ video, src });
     };
-    const follow = async () => {
-      const url = await urlOf('events').catch(() => undefined);
-      if (isGone || url === undefined) return askAgain();
+    const connect = async () => {
+      const url = await urlOf('events');
+      if (isGone) return;
       source = new EventSource(url);
       for (const event of EVENTS)
-        source.addEventListener(event, (message) => void show(message).catch(askAgain));
+        source.addEventListener(event, ({ data }) => void show(JSON.parse(data)).catch(tryAgain));
       // A line that was cut is connected again by the browser. A token that has expired is not.
-      source.onerror = () => source?.readyState === EventSource.CLOSED && askAgain();
+      source.onerror = () => {
+        if (source?.readyState === EventSource.CLOSED) tryAgain(new Error('The gateway shows nothing.'));
+      };
     };
+    const follow = () => void connect().catch(tryAgain);
     setWatched({});
-    void follow();
+    follow();
     return () => {
       isGone = true;
       clearTimeout(timer);
