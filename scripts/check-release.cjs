@@ -32,9 +32,9 @@ function repositoryProblems({ repository, bugs, homepage }) {
 }
 
 function versionProblems({ version }, changelog, { GITHUB_REF_TYPE, GITHUB_REF_NAME }) {
-  const [, newest] = /^## \[(.*?)\]/m.exec(changelog) ?? [];
+  const [, heading = '', newest] = /^## (\[(.*?)\].*)$/m.exec(changelog) ?? [];
   return [
-    ...(newest === version
+    ...(newest === version && /\] - \d{4}-\d{2}-\d{2}$/.test(heading)
       ? []
       : [
           `CHANGELOG.md starts with ${newest ?? 'no version'}: start it with "## [${version}] - ", and the date.`,
@@ -71,7 +71,7 @@ const problems = [
 /** What no command does: for `npm run release:check`. */
 const STEPS = [
   'What is left to you:',
-  '  npm owner ls temporal-videogen && npm owner ls videogen   # both names are yours, or nobody has them yet',
+  '  npm owner ls temporal-videogen; npm owner ls videogen   # both names are yours, or nobody has them yet',
   `  date +%F   # the day of the release, beside [${manifest.version}] in CHANGELOG.md`,
   `  git tag v${manifest.version} && git push origin v${manifest.version}   # the workflow release.yml then publishes`,
   '  npm view temporal-videogen dist.attestations   # afterwards: the package names its commit and its workflow',

@@ -110,6 +110,11 @@ test.each<[string, Given, string]>([
     { changelog: '## [Unreleased]\n\n## [1.2.3] - 2026-11-19\n' },
     'CHANGELOG.md starts with Unreleased',
   ],
+  [
+    'with a version without its day',
+    { changelog: '## [1.2.3] - soon\n' },
+    'start it with "## [1.2.3] - ", and the date.',
+  ],
   ['with an image by its tag alone', { compose: '    image: postgres:16.15\n' }, 'run npm run images:pin'],
 ])('a package %s is refused in one sentence that names the fix', (_what, given, sentence) => {
   const { status, lines } = check(given);

@@ -26,6 +26,7 @@ import type { FindTools, ServiceTools } from '../service-tools';
 import { createCallFailure, toFailure } from '../to-failure';
 import { type KnownSubmits, knownSubmits, leaveOthersTime, readKnownSubmits } from './known-submits';
 import { type ImageSource, prepareRequest } from './prepare-request';
+import { refuseIfCancelled } from './refuse-if-cancelled';
 import { endWithoutTask, explainSubmitFailure, refuseIfLate } from './submit-failure';
 import { SubmitNotes } from './submit-note';
 
@@ -145,6 +146,7 @@ class Submit {
     // Also for an attempt that the rate limiter would refuse: Temporal gives up what still runs at the deadline, and then
     // nobody knows that nothing was sent.
     refuseIfLate(this.startedAtMs);
+    await refuseIfCancelled();
     const { pollPlan, service: at, name: service } = tools;
     const { request: given, polling } = this.input;
     const request = await prepareRequest(given, at, this.deps);

@@ -24,18 +24,23 @@ async function askGateway(path, body) {
   return [answer.status, 'application/json', await answer.text()];
 }
 
+const problem = (status, message) => [status, 'application/json', JSON.stringify({ error: { message } })];
+
 async function answerTo(request) {
   const { method, url } = request;
   if (method === 'GET' && url === '/') return [200, 'text/html', html];
   if (method === 'GET' && url === '/page.js')
     return [200, 'text/javascript', await readFile(new URL('dist/page.js', import.meta.url))];
+  // A page of another site cannot send this type without asking first.
+  if (request.headers['content-type'] !== 'application/json') return problem(404, 'There is nothing here.');
   if (method === 'POST' && url === '/videos') {
-    if (!(Number(request.headers['content-length']) <= LARGEST_BODY_BYTES)) return [413, 'text/plain', ''];
+    if (!(Number(request.headers['content-length']) <= LARGEST_BODY_BYTES))
+      return problem(413, 'The request is too large.');
     return askGateway('/v1/videos/text-to-video', await text(request));
   }
   const [, id] = /^\/videos\/(video_[0-9a-f]{32})\/token$/.exec(url) ?? [];
   if (method === 'POST' && id) return askGateway(`/v1/videos/${id}/token`);
-  return [404, 'text/plain', 'There is nothing here.'];
+  return problem(404, 'There is nothing here.');
 }
 
 const server = createServer(async (request, response) => {
@@ -44,7 +49,8 @@ const server = createServer(async (request, response) => {
     response.writeHead(status, { 'content-type': type }).end(body);
   } catch (error) {
     console.error(error);
-    response.writeHead(502).end();
+    const [status, type, body] = problem(502, 'The gateway does not answer.');
+    response.writeHead(status, { 'content-type': type }).end(body);
   }
 });
 server.listen(Number(PORT), '127.0.0.1', () => {

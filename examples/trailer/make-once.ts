@@ -29,7 +29,7 @@ export function makeOnce<Made>(making: Making<Made>): void {
 
 async function make<Made>(making: Making<Made>): Promise<void> {
   const { what, workflowsPath, createActivities, filesOf } = making;
-  Runtime.install({ logger: new DefaultLogger('WARN') });
+  Runtime.install({ logger: new DefaultLogger('ERROR') });
   const { connection, namespace, service, close } = await openEnvironment();
   try {
     const storage = createFileStorage(process.env.VIDEOGEN_STORAGE ?? 'videos');

@@ -7,6 +7,10 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** The key that a call came with, or its token was made with. Null for a call without a right one. */
     caller: GatewayKey | null;
+    /** Whom its limits count: pages with tokens take nothing from the server that has the key. */
+    countedAs: string;
+    /** False once its key is removed, or its token has expired. */
+    mayGoOn(): boolean;
   }
 }
 
@@ -17,9 +21,18 @@ const BEARER = /^Bearer +([\x21-\x7e]{1,512})$/i;
 
 /** Looks up the key of each call. The log has the name for every answer; `callerOf` refuses calls without one. */
 export function authenticateBy(app: FastifyInstance, keys: GatewayKeys | undefined): void {
+  const find = (request: FastifyRequest) => {
+    const key = keys ? keys.find(keyIn(request)) : ANYBODY;
+    const caller = key ?? (keys && keyOfWatcher(request, keys)) ?? null;
+    return { caller, countedAs: key ? key.name : `${caller?.name} by token` };
+  };
   app.decorateRequest('caller', null);
+  app.decorateRequest('countedAs', '');
+  app.decorateRequest('mayGoOn', function (this: FastifyRequest) {
+    return find(this).caller !== null;
+  });
   app.addHook('onRequest', async (request) => {
-    request.caller = keys ? (keys.find(keyIn(request)) ?? keyOfWatcher(request, keys) ?? null) : ANYBODY;
+    Object.assign(request, find(request));
   });
 }
 

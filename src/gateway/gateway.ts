@@ -53,6 +53,8 @@ export interface GatewayTools extends ServicesOfGateway {
 /** Besides those that the service takes beyond its interface. All of them are in memory at once. */
 const MOST_FORM_FIELDS = 20;
 
+const MAY_GO_ON_EVERY_MS = 1_000;
+
 /** Webhooks of the service and links to images have secrets of their own. */
 const WITHOUT_A_KEY = new Set(['/v1/hooks', '/v1/hooks/:secret', '/v1/images/:owner/:name']);
 
@@ -92,10 +94,17 @@ export async function buildGateway(tools: GatewayTools): Promise<FastifyInstance
   traceRequests(app);
   const closing = new AbortController();
   app.addHook('preClose', async () => closing.abort());
-  /** When the gateway ends, or the client has left: the response knows, the request is closed once it was read. */
-  const over = ({ raw }: FastifyReply): AbortSignal => {
+  /**
+   * When the gateway ends, the client has left, or may no longer ask. The response knows that it left: the request is closed
+   * once it was read.
+   */
+  const over = ({ request, raw }: FastifyReply): AbortSignal => {
     const left = new AbortController();
-    raw.once('close', () => left.abort());
+    const check = setInterval(() => request.mayGoOn() || left.abort(), MAY_GO_ON_EVERY_MS);
+    raw.once('close', () => {
+      clearInterval(check);
+      left.abort();
+    });
     if (raw.destroyed) left.abort();
     return AbortSignal.any([left.signal, closing.signal]);
   };
@@ -135,9 +144,9 @@ export async function buildGateway(tools: GatewayTools): Promise<FastifyInstance
   app.addHook('onRequest', async (request, { raw }) => {
     const { url = '' } = request.routeOptions;
     if (!url.startsWith('/v1/') || WITHOUT_A_KEY.has(url)) return;
-    const caller = callerOf(request);
-    limits.countRequest(caller);
-    answers.take(caller.name, 1, raw);
+    const { limits: ofKey } = callerOf(request);
+    limits.countRequest({ name: request.countedAs, limits: ofKey });
+    answers.take(request.countedAs, 1, raw);
   });
   const largeBodies = limitBodies(app);
   app.setErrorHandler((error, request, reply) => sendError(error, request, reply, logError));

@@ -25,7 +25,7 @@ export class LimitKeeper {
   ) {}
 
   /** Throws a 429 when the key has made too many requests in the last second. */
-  countRequest({ name, limits: { requestsPerSecond } }: GatewayKey): void {
+  countRequest({ name, limits: { requestsPerSecond } }: Pick<GatewayKey, 'name' | 'limits'>): void {
     if (requestsPerSecond === undefined) return;
     const nowMs = this.now();
     const most = Math.max(requestsPerSecond, 1);

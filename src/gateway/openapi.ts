@@ -29,6 +29,7 @@ const ANY_ERROR = {
 const INTRODUCTION =
   'Videos as durable jobs. POST answers at once with an id, and GET says how far the video is. ' +
   'Send an Idempotency-Key with each POST: then it can be repeated without paying twice.';
+const WITH_KEYS = ' Send your key with each call, as Authorization: Bearer KEY.';
 
 /** Collects the routes that are registered after it, and serves them as `/openapi.json`. */
 export async function describeInterface(
@@ -38,7 +39,11 @@ export async function describeInterface(
   await app.register(swagger, {
     openapi: {
       openapi: '3.1.0',
-      info: { title: 'temporal-videogen gateway', version: '1', description: INTRODUCTION },
+      info: {
+        title: 'temporal-videogen gateway',
+        version: '1',
+        description: `${INTRODUCTION}${hasKeys ? WITH_KEYS : ''}`,
+      },
       ...(publicUrl !== undefined && { servers: [{ url: publicUrl }] }),
       components: {
         securitySchemes: {

@@ -33,6 +33,9 @@ const MOST_DOWNLOADS = { ofKey: 32, inAll: 256 };
 const KEY_RULE = `must have 1 to ${LONGEST_IDEMPOTENCY_KEY_CHARS} characters`;
 
 const idParams = z.object({ id: z.string().describe('The id that the POST answered.') });
+const watchQuery = z.object({
+  token: z.string().optional().describe('Instead of a key: a token for the video.'),
+});
 const decisionBody = z
   .union(
     [
@@ -157,6 +160,7 @@ export function serveVideos(app: FastifyInstance, tools: VideoRouteTools): void 
     '/v1/videos/:id',
     described('Videos', 'getVideo', 'The state of a video', {
       params: idParams,
+      querystring: watchQuery,
       headers: preferHeader,
       ...answer,
     }),
@@ -200,14 +204,14 @@ export function serveVideos(app: FastifyInstance, tools: VideoRouteTools): void 
     '/v1/videos/:id/content',
     described('Videos', 'getContent', 'The video itself', {
       params: idParams,
-      querystring: contentQuery,
+      querystring: contentQuery.extend(watchQuery.shape),
       headers: contentHeaders,
       answers: CONTENT_ANSWERS,
     }),
     async (request, reply) => {
       const videos = videosOf(request);
       const found = await videos.find(request.params.id);
-      downloads.take(videos.owner, 1, reply.raw);
+      downloads.take(request.countedAs, 1, reply.raw);
       return sendContent(found, storage, request, reply);
     },
   );
@@ -219,6 +223,7 @@ export function serveVideos(app: FastifyInstance, tools: VideoRouteTools): void 
       exposeHeadRoute: false,
       ...described('Videos', 'getEvents', 'Events until the end', {
         params: idParams,
+        querystring: watchQuery,
         headers: eventHeaders,
         answers: EVENT_ANSWERS,
       }),

@@ -309,7 +309,9 @@ describe('after attempts on workers that could not decrypt their input, a submit
     ],
   ])('%s', async (_what, pending, heartbeatDetails, lost) => {
     const { client, asked } = temporalWith(pending);
-    const details = await lostFor({ attempt: 4, activityId: 'submit', heartbeatDetails }, client);
+    const currentAttemptScheduledTimestampMs = Date.now();
+    const info = { attempt: 4, activityId: 'submit', currentAttemptScheduledTimestampMs };
+    const details = await lostFor({ ...info, heartbeatDetails }, client);
     expect([details?.message, details?.lostSubmit]).toEqual(
       lost === undefined
         ? [undefined, undefined]
@@ -320,7 +322,8 @@ describe('after attempts on workers that could not decrypt their input, a submit
 
   test('does not ask Temporal about them when the last attempt noted what it did', async () => {
     const { client, asked } = temporalWith([undecrypted(0)]);
-    const info = { attempt: 4, activityId: 'submit' };
+    const currentAttemptScheduledTimestampMs = Date.now();
+    const info = { attempt: 4, activityId: 'submit', currentAttemptScheduledTimestampMs };
     const sending = { ...info, heartbeatDetails: { sends: [SENDING] } };
     expect(await lostFor(sending, client)).toMatchObject({ lostSubmit: SENDING.id });
     expect(await lostFor({ ...info, heartbeatDetails: { attemptWithoutTask: 3 } }, client)).toBeUndefined();

@@ -34,7 +34,8 @@ export interface ChaosReport extends Omit<Verdict, 'partFiles'> {
 /** After the interference, jobs have this long to end. A lost worker takes Temporal 20 s, and an operator 6 s. */
 const JOBS_END_WITHIN_MS = 150_000;
 const NEXT_POST_WITHIN_MS = 5_000;
-const WEBHOOKS_WITHIN_MS = 90_000;
+/** Its attempts are 5, 15, 45, 135 and 405 s apart, and five of them may fail before the interference ends. */
+const WEBHOOKS_WITHIN_MS = 450_000;
 const JANITOR_WITHIN_MS = 20_000;
 const TWO_DAYS_MS = 48 * 3_600_000;
 

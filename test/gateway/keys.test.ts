@@ -116,8 +116,9 @@ test('the caller of a job is in its name, also of a retry, and other jobs have n
   expect(names.map(callerOfWorkflow)).toEqual(['web_shop', 'web_shop', undefined, undefined, undefined]);
 });
 
+const VIDEO = 'video_00000000000000000000000000000000';
+
 test('a token is good for 15 minutes, for the video and the name it was made for, and only as it was signed', async () => {
-  const VIDEO = 'video_00000000000000000000000000000000';
   const clock = jest.spyOn(Date, 'now').mockReturnValue(1_800_000_000_000);
   const [shop, press] = ['shop', 'press'].map((name) => ({ name, sha256: name, limits: {} }));
   const keys = {
@@ -155,6 +156,7 @@ const DAY_MS = 24 * 3_600_000;
 describe('the limits of a key', () => {
   const LIMITS: Record<string, KeyLimits> = {
     often: { requestsPerSecond: 2 },
+    watched: { requestsPerSecond: 2 },
     burst: { requestsPerSecond: 2 },
     seldom: { requestsPerSecond: 0.1 },
     racing: { jobsAtATime: 2 },
@@ -224,6 +226,16 @@ describe('the limits of a key', () => {
     nowMs += 60 * SECOND_MS;
     expect(await three()).toMatchObject([LET_IN, LET_IN, REFUSED]);
     expect(await request('other')).toMatchObject(LET_IN);
+  });
+
+  it('are counted apart for pages that have a token, which cannot keep the key out', async () => {
+    const { token } = makeWatchToken({ name: 'watched', sha256: '', limits: {} }, VIDEO);
+    const headers = { authorization: 'Bearer ' };
+    const watched = [];
+    for (let call = 0; call < 3; call++)
+      watched.push((await app.inject({ url: `/v1/videos/${VIDEO}?token=${token}`, headers })).statusCode);
+    expect(watched).toEqual([200, 200, 429]);
+    expect(await request('watched')).toMatchObject(LET_IN);
   });
 
   it('in requests a second may be less than one, and a clock that is set back takes nothing', async () => {

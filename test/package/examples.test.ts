@@ -124,7 +124,7 @@ describe('a copy of the page with React', () => {
     await page.route('**/token', async (route) => {
       tokens += 1;
       // As if the first one had expired.
-      if (tokens === 1) await route.fulfill({ json: { token: 'vgw_shop.1.x' } });
+      if (tokens === 1) await route.fulfill({ json: { token: 'vgw_shop.1.x', expires_at: 1 } });
       else await route.continue();
     });
     await page.goto(url);
@@ -139,6 +139,13 @@ describe('a copy of the page with React', () => {
     expect(sent.join()).not.toContain(key);
     const html = await page.content();
     expect(html).not.toContain(key);
+    // Half an hour later, the address of the video is of no use.
+    await page.evaluate(`{
+      const later = Date.now() + 1_800_000;
+      Date.now = () => later;
+      document.querySelector('video').dispatchEvent(new Event('error'));
+    }`);
+    while (tokens < 4) await pause();
     await page.close();
   });
 

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -6,6 +7,7 @@ import { activityInfo } from '@temporalio/activity';
 import { temporal } from '@temporalio/proto';
 import type { ActivityInboundCallsInterceptor } from '@temporalio/worker';
 import { whileHeartbeating } from '../../activities/attempt';
+import { createVideoClient } from '../../src/client/video-client';
 import type { VideoJob } from '../../src/client/video-job';
 import { parseResults, resultsKey } from '../../src/contract/batch';
 import type { FailureType } from '../../src/contract/failure-table';
@@ -13,12 +15,22 @@ import { createFailure } from '../../src/contract/video-failure';
 import type { VideoService } from '../../src/service';
 import { createFileStorage, type VideoStorage } from '../../src/storage';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
+import type { WorkerRole } from '../../src/worker/activity-workers';
 import { expectRow } from '../support/expect-row';
 import { captureLogs } from '../support/logs';
 import { testAtNight } from '../support/nightly';
 import { postsOf } from '../support/posts';
 import { reset } from '../support/reset';
-import { failureOf, inWorld, pause, untilItems, untilProgress, type World } from '../support/world';
+import {
+  failureOf,
+  inWorld,
+  keepRunning,
+  pause,
+  quickWorkflows,
+  untilItems,
+  untilProgress,
+  type World,
+} from '../support/world';
 import { deleteFromTemporal, QUICK_DELETION } from './delete-from-temporal';
 
 jest.setTimeout(120_000);
@@ -123,6 +135,27 @@ describe('a cancellation', () => {
       beforeInspecting = () => Promise.reject(new Error('no answer'));
       expect(await cancelledWhileWaiting()).toContain('it could not be read how its attempts ended');
     });
+  });
+
+  test('that came while no worker ran is heeded by the first one: nothing is sent, for a job or an item of a batch', async () => {
+    const taskQueue = `away-${randomUUID()}`;
+    const videos = await createVideoClient({ client: env.temporal.client, taskQueue });
+    const start = async (roles?: WorkerRole[]) =>
+      keepRunning(await env.createWorker({ taskQueue, roles, worker: quickWorkflows() }));
+    const stopJobs = await start(['jobs']);
+    const job = await videos.start({ request: { prompt: 'An early owl' } });
+    const batch = await videos.startBatch({ requests: [{ prompt: 'A late owl' }] });
+    const item = videos.handle(`${batch.workflowId}-1`);
+    for (const one of [job, item]) while (!(await pendingActivity(one).catch(() => undefined))) await pause();
+    await stopJobs();
+    await job.cancel();
+    await batch.cancel();
+    await setTimeout(1_100);
+    const stop = await start();
+    const ends = await Promise.all([job, batch].map((one) => failureOf(one.result())));
+    await stop();
+    expect(ends).toMatchObject([{ type: 'Cancelled' }, { type: 'Cancelled' }]);
+    expect(env.emulator.generations().filter(({ request: { prompt } }) => /owl/.test(prompt))).toEqual([]);
   });
 
   test('is not followed by a retry of a submit that is refused after it', async () => {

@@ -286,7 +286,7 @@ describe('keys', () => {
     expect(await statuses(reads)).toEqual([200, 200, 200]);
     const refused = [
       ...(await statuses(reads.map((path) => path.replace(id, other.id)))),
-      ...(await statuses([`/v1/videos?token=${token}`, `/v1/images?token=${token}`])),
+      ...(await statuses([`/v1/videos?token=${token}`])),
       ...(await statuses([`/v1/videos/${id}?token=${token}`], 'DELETE')),
       ...(await statuses([`/v1/videos/${id}/decision?token=${token}`], 'POST')),
       ...(await statuses([`/v1/videos/${id}/token?token=${token}`], 'POST')),
@@ -294,8 +294,16 @@ describe('keys', () => {
     expect(new Set(refused)).toEqual(new Set([401]));
     const withBearer = await call(`/v1/videos/${id}`, { key: token });
     expect(withBearer.status).toBe(401);
+    env.emulator.next('submit', { kind: 'reset' });
+    const held = await post(FOX);
+    const forHeld = await call(`/v1/videos/${held.id}/token`, { method: 'POST' });
+    const query = `?token=${JSON.parse(await forHeld.text()).token}`;
+    const stream = call(`/v1/videos/${held.id}/events${query}`, { key: '' });
+    expect((await stream).status).toBe(200);
     allow(press, former, reader);
     expect(await statuses(reads)).toEqual([401, 401, 401]);
+    // It ends, although its video goes on.
+    expect(await (await stream).text()).not.toMatch(/video\.(completed|failed)/);
     allow(shop, press, former, reader);
     await second.close();
   });

@@ -10,13 +10,20 @@ const found = (schema, { components }) =>
   schema?.$ref === undefined ? schema : components.schemas[schema.$ref.split('/').at(-1)];
 
 function typeOf(schema, api) {
-  const { type, enum: values, const: value, items, anyOf } = found(schema, api) ?? {};
+  const { type = 'anything', enum: values, const: value, items, anyOf, ...limits } = found(schema, api) ?? {};
   if (value !== undefined) return JSON.stringify(value);
   if (values) return values.map((one) => JSON.stringify(one)).join(', ');
   if (anyOf) return anyOf.map((one) => typeOf(one, api)).join(' or ');
   if (items) return `list of ${typeOf(items, api)}`;
-  return [type].flat().join(' or ');
+  return [[type].flat().join(' or '), ...limitsOf(limits)].join(', ');
 }
+
+/** Whole numbers are at most as large as JavaScript counts, which nobody needs to read. */
+const limitsOf = ({ minimum, maximum, default: usual }) => [
+  ...(Number.isSafeInteger(minimum - 1) ? [`from ${minimum}`] : []),
+  ...(Number.isSafeInteger(maximum + 1) ? [`at most ${maximum}`] : []),
+  ...(usual === undefined ? [] : [`${usual} if left out`]),
+];
 
 /** A field inside an object is named with it, as `error.code`. Only a union of objects has several of one name. */
 function fieldsOf(schema, api, prefix = '') {
@@ -68,9 +75,10 @@ function operationOf(method, path, operation, api) {
   }
   for (const [status, { description, content = {} }] of Object.entries(operation.responses)) {
     const [[type, { schema }] = ['no body', {}]] = Object.entries(content);
-    const title = status === 'default' ? 'An error' : `Answer ${status}: ${type}`;
-    // The document has a description for each answer, which for the usual one says nothing.
-    const words = status === '200' && type === 'application/json' ? title : `${title}. ${description}`;
+    // An error describes itself. What the document says of the usual answer is no news.
+    const isUsual = status === '200' && type === 'application/json';
+    const words =
+      status === 'default' ? description : `Answer ${status}: ${type}${isUsual ? '' : `. ${description}`}`;
     card.append(tableOf(words, fieldsOf(schema, api), false));
   }
   return part;
@@ -94,7 +102,9 @@ async function show() {
     for (const { method, path, operation } of operations)
       if (operation.tags[0] === tag) reference.append(operationOf(method, path, operation, api));
   }
-  document.getElementById(location.hash.slice(1))?.setAttribute('open', '');
+  const named = document.getElementById(location.hash.slice(1));
+  named?.setAttribute('open', '');
+  named?.scrollIntoView();
 }
 
 show().catch(({ message }) => {
