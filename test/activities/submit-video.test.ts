@@ -287,6 +287,12 @@ test('a second attempt is scheduled later than the first, without a reset', asyn
   expect(await lostFor({ ...noted, ...scheduled })).toBeUndefined();
 });
 
+/** Temporal is not asked whether the job is being cancelled. */
+const scheduledNow = () => ({
+  scheduledTimestampMs: Date.now(),
+  currentAttemptScheduledTimestampMs: Date.now(),
+});
+
 describe('after attempts on workers that could not decrypt their input, a submit', () => {
   const undecrypted = (lastRun: number): Pending => ({
     activityId: 'submit',
@@ -309,8 +315,7 @@ describe('after attempts on workers that could not decrypt their input, a submit
     ],
   ])('%s', async (_what, pending, heartbeatDetails, lost) => {
     const { client, asked } = temporalWith(pending);
-    const currentAttemptScheduledTimestampMs = Date.now();
-    const info = { attempt: 4, activityId: 'submit', currentAttemptScheduledTimestampMs };
+    const info = { attempt: 4, activityId: 'submit', ...scheduledNow() };
     const details = await lostFor({ ...info, heartbeatDetails }, client);
     expect([details?.message, details?.lostSubmit]).toEqual(
       lost === undefined
@@ -322,8 +327,7 @@ describe('after attempts on workers that could not decrypt their input, a submit
 
   test('does not ask Temporal about them when the last attempt noted what it did', async () => {
     const { client, asked } = temporalWith([undecrypted(0)]);
-    const currentAttemptScheduledTimestampMs = Date.now();
-    const info = { attempt: 4, activityId: 'submit', currentAttemptScheduledTimestampMs };
+    const info = { attempt: 4, activityId: 'submit', ...scheduledNow() };
     const sending = { ...info, heartbeatDetails: { sends: [SENDING] } };
     expect(await lostFor(sending, client)).toMatchObject({ lostSubmit: SENDING.id });
     expect(await lostFor({ ...info, heartbeatDetails: { attemptWithoutTask: 3 } }, client)).toBeUndefined();
