@@ -1,4 +1,5 @@
-// Your workflow on Temporal's time-skipping server, with an emulated video service that fails on demand.
+// Your workflow on Temporal's time-skipping server, with an emulated video service that fails on demand. Where the server cannot be
+// downloaded, set VIDEOGEN_TEST_SERVER to one from https://github.com/temporalio/sdk-java/releases.
 const { join } = require('node:path');
 const { setTimeout: sleep } = require('node:timers/promises');
 const { DefaultLogger, Runtime, Worker } = require('@temporalio/worker');

@@ -4,7 +4,7 @@ import { createVideoClient } from 'temporal-videogen';
 import { VideoPlugin } from 'temporal-videogen/worker';
 
 async function main() {
-  const { connectionOptions, namespace } = loadClientConnectConfig();
+  const { connectionOptions, namespace = 'default' } = loadClientConnectConfig();
   const connection = await NativeConnection.connect(connectionOptions);
   const plugins = [new VideoPlugin()];
   // Next to your own workflowsPath and activities.

@@ -42,7 +42,8 @@ export async function dev(options: DevOptions, terminal: Terminal): Promise<numb
     const service = emulator
       ? ` VIDEO_API_BASE_URL=${inShell(emulator.url)} VIDEO_API_KEY=${inShell(emulator.key)}`
       : '';
-    print(`Your programs  export TEMPORAL_ADDRESS=${inShell(address)}${service}`);
+    const settings = `TEMPORAL_ADDRESS=${inShell(address)}${service} VIDEOGEN_STORAGE=${inShell(storage)}`;
+    print(`Your programs  export ${settings}`);
     if (!stack.ended)
       print(
         'Start a job from another terminal: videogen generate "A red fox in the snow". Ctrl-C ends everything.',

@@ -128,7 +128,10 @@ export async function followStarted<Result extends object>(
   if (row !== undefined) return await job.result();
   const command = commandOn('watch', workflowId);
   if (!options.wait) {
-    printLine(terminal, `It continues wherever a worker runs. Follow it with: ${command}`);
+    const next = session.ownsUi
+      ? `No worker runs on this machine now. To continue it, run: ${command}, or: ${devCommand(terminal.env.VIDEOGEN_DATA)}`
+      : `It continues wherever a worker runs. Follow it with: ${command}`;
+    printLine(terminal, next);
     terminal.out(options.json ? printableJson({ workflowId }) : shown(workflowId));
     return EXIT.ok;
   }

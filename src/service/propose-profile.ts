@@ -114,8 +114,9 @@ export function proposeProfile(
     }
   }
   const isSure = answers.some(({ call }) => call === 'submit') || profile.read?.taskId === inUse.read?.taskId;
+  const samples = readAll(answers, profile);
   // A word that only comes with a video needs no meaning.
-  const unclear = readAll(answers, profile).flatMap(({ answer, reading: { task } }) =>
+  const unclear = samples.flatMap(({ answer, reading: { task } }) =>
     isGood(answer) && task.state === 'unknown' && task.word !== '' ? [task.word] : [],
   );
   const questions = [...new Set(unclear)].map((word) => {
@@ -123,7 +124,18 @@ export function proposeProfile(
     return `What does ${JSON.stringify(word)} mean? Put it under queued, running, succeeded, failed or cancelled, such as ${example}.`;
   });
   const ofId = 'The task id is read from the answer to the submit: leave taskId out if none of these is one.';
-  return { ...(profile !== inUse && { profile }), notes: [...(isSure ? [] : [ofId]), ...questions] };
+  const notes = [...(isSure ? [] : [ofId]), ...questionOfVideo(samples), ...questions];
+  return { ...(profile !== inUse && { profile }), notes };
+}
+
+/** For a link that does not say what it leads to. */
+function questionOfVideo(samples: readonly ReadSample[]): string[] {
+  if (samples.some(({ reading }) => reading.found.video !== undefined)) return [];
+  const leaves = samples.flatMap(({ answer }) => (isGood(answer) ? readableLeaves(answer) : []));
+  const link = leaves.find((leaf) => LOOKS.video.can(leaf) && /^http/i.test(leaf.text));
+  return link
+    ? [`No link to a video was found. Is it ${link.path}? Then add it as read: { video: ${link.path} }.`]
+    : [];
 }
 
 /** An answer as it is read with a profile. */

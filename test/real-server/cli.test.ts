@@ -73,7 +73,7 @@ function modesIn(folder: string): [name: string, mode: string][] {
 }
 
 test('dev with a named service says what programs export, makes the data private and retains jobs for 90 days', async () => {
-  expect(dev.err()).toMatch(/^Your programs {2}export TEMPORAL_ADDRESS=\S+$/m);
+  expect(dev.err()).toMatch(/^Your programs {2}export TEMPORAL_ADDRESS=\S+ VIDEOGEN_STORAGE=file:\S+$/m);
   expect(modeOf(home.data)).toBe('700');
   const modes = modesIn(home.data);
   expect(modes.map(([name]) => name)).toEqual(expect.arrayContaining(['temporal.db', 'temporal.log']));

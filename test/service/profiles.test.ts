@@ -477,4 +477,11 @@ describe('a proposed profile', () => {
   ])('asks for the meaning of a state whose word %s', (_why, answers, asked) => {
     expect(proposeProfile(answers)).toEqual({ notes: [expect.stringContaining(asked)] });
   });
+
+  it('asks about a link that does not say what it leads to, if there is no other', () => {
+    const dish = { dish: { where: 'https://cdn.example.com/dish/17' } };
+    const ask = 'No link to a video was found. Is it dish.where? Then add it as read: { video: dish.where }.';
+    expect(proposeProfile([sample({ status: 'running', ...dish })]).notes).toContain(ask);
+    expect(proposeProfile([sample({ status: 'succeeded', video_url: VIDEO, ...dish })]).notes).toEqual([]);
+  });
 });
