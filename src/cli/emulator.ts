@@ -51,7 +51,10 @@ export async function emulator(options: EmulatorCommandOptions, terminal: Termin
   terminal.err(`The emulated video service is at ${running.url}. Ctrl-C ends it.\n`);
   // The emulator's default key is public; a configured key may be secret.
   const key = apiKey === undefined ? `VIDEO_API_KEY=${inShell(running.apiKey)}` : 'your VIDEO_API_KEY';
-  terminal.err(`Use it with VIDEO_API_BASE_URL=${inShell(running.url)} and ${key}.\n`);
+  const use = options.fal
+    ? 'Use its address as the baseUrl of a service in VIDEOGEN_SERVICES_FILE: see docs/ai-sdk.md.'
+    : `Use it with VIDEO_API_BASE_URL=${inShell(running.url)} and ${key}.`;
+  terminal.err(`${use}\n`);
   await untilInterrupted(terminal);
   await running.close();
   return EXIT.ok;

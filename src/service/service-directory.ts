@@ -94,7 +94,9 @@ export class ServiceDirectory {
 
   private get advice(): string {
     const names = [...this.named.keys()].map((name) => shown(name)).join(', ');
-    return names === '' ? 'it has no named services' : `name one of ${names}`;
+    return names === ''
+      ? 'it has no named services, which VIDEOGEN_SERVICES_FILE would list'
+      : `name one of ${names}`;
   }
 }
 

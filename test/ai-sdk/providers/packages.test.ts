@@ -306,7 +306,7 @@ describe('in a project in which this package and those of the providers are inst
       console.log(JSON.stringify({ taskId, state: task.state }));
     }
     main();`;
-    expect(await printed(code, { FAL_API_KEY: apiKey })).toEqual({
+    expect(await printed(code, { FAL_KEY: apiKey })).toEqual({
       taskId: expect.stringContaining('"responseUrl":"https://queue.fal.run/fal-ai/any/requests/task_'),
       state: expect.stringMatching(/^(queued|running)$/),
     });
