@@ -77,7 +77,7 @@ export async function startEmulator(options: EmulatorOptions = {}): Promise<Emul
       (one) =>
         one.path.test(path) && (method === one.method || (method === 'HEAD' && one.call === 'download')),
     );
-    const { body, problem } = await readJson(request);
+    const { body, problem } = await readBody(request);
     const { keyIn = bearerIn } = route ?? {};
     const authorized = keyIn(headers) === apiKey;
     Object.assign(record, { call: route?.call ?? 'other', authorized, body, atMs: Date.now() });
@@ -160,7 +160,7 @@ export async function startEmulator(options: EmulatorOptions = {}): Promise<Emul
 const bearerIn = ({ authorization }: IncomingHttpHeaders): string | undefined =>
   /^Bearer (.+)$/.exec(authorization ?? '')?.[1];
 
-async function readJson(request: IncomingMessage): Promise<{ body?: unknown; problem?: string }> {
+async function readBody(request: IncomingMessage): Promise<{ body?: unknown; problem?: string }> {
   let text = '';
   for await (const chunk of request.setEncoding('utf8')) {
     // Reads on even if it is too large: a client that is still sending does not see the answer.
@@ -168,9 +168,13 @@ async function readJson(request: IncomingMessage): Promise<{ body?: unknown; pro
   }
   if (text === '') return {};
   if (text.length > MAX_REQUEST_BYTES) return { problem: 'the request is too large' };
+  const { 'content-type': type = '' } = request.headers;
   try {
-    return { body: JSON.parse(text) };
+    // Clients of OpenAI's interface send forms.
+    if (!type.startsWith('multipart/form-data')) return { body: JSON.parse(text) };
+    const form = await new Response(text, { headers: { 'content-type': type } }).formData();
+    return { body: Object.fromEntries(form) };
   } catch {
-    return { problem: 'the body is not JSON' };
+    return { problem: 'the body is neither JSON nor a form' };
   }
 }

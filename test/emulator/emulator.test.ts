@@ -47,6 +47,25 @@ test('a request of more than two mebibytes is refused with HTTP 400 and recorded
   expect(emulator.calls).toMatchObject([{ call: 'submit', path: TEXT, authorized: true, status: 400 }]);
 });
 
+test('a submit may be a form, as clients of OpenAI send it, and what is neither form nor JSON is refused', async () => {
+  const { emulator } = await start();
+  const post = (body: FormData | string) =>
+    fetch(`${emulator.url}${TEXT}`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${emulator.apiKey}` },
+      body,
+    });
+  const form = new FormData();
+  form.append('prompt', 'A red fox in a form');
+  expect((await post(form)).status).toBe(200);
+  expect(emulator.generations()).toMatchObject([{ request: { prompt: 'A red fox in a form' } }]);
+  const refused = await post('a fox');
+  expect([refused.status, await refused.text()]).toEqual([
+    400,
+    expect.stringContaining('the body is neither JSON nor a form'),
+  ]);
+});
+
 describe('a task', () => {
   it('is queued, then running with its progress, then succeeded after its job time', async () => {
     const { makeTask, viewOf } = await start();

@@ -1,11 +1,12 @@
 /** LiteLLM's proxy, and OpenAI's client in front of its `/v1/videos`. The video's id can be saved. */
+const { randomBytes } = require('node:crypto');
 const { writeFileSync } = require('node:fs');
 const { join } = require('node:path');
 const OpenAI = require('openai').default;
 const { deliver, freePort, job, readNote, run, sleep, startPart, writeNote } = require('./support/job.cjs');
 
 const POLL_EVERY_MS = 1_000;
-const MASTER_KEY = 'sk-1234';
+const MASTER_KEY = `sk-${randomBytes(32).toString('hex')}`;
 
 const CONFIG = `model_list:
   - model_name: sora-2
@@ -23,12 +24,17 @@ run(async () => {
   const config = join(job.folder, 'config.yaml');
   writeFileSync(config, CONFIG);
   const port = String(await freePort());
-  const command = join(process.env.PYTHON, '../litellm');
-  await startPart(command, ['--config', config, '--host', '127.0.0.1', '--port', port], {
-    ready: /Uvicorn running/,
-    // Its list of prices, which it otherwise fetches at each start.
-    env: { LITELLM_LOCAL_MODEL_COST_MAP: 'True' },
-  });
+  // What its command `litellm` does, which pip makes for the folder that a package was installed in.
+  const command = ['-c', 'from litellm import run_server; run_server()'];
+  await startPart(
+    process.env.PYTHON,
+    [...command, '--config', config, '--host', '127.0.0.1', '--port', port],
+    {
+      ready: /Uvicorn running/,
+      // Its list of prices, which it otherwise fetches at each start.
+      env: { LITELLM_LOCAL_MODEL_COST_MAP: 'True' },
+    },
+  );
   const client = new OpenAI({ baseURL: `http://127.0.0.1:${port}/v1`, apiKey: MASTER_KEY });
   let { id } = readNote();
   if (id === undefined) {
