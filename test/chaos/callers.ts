@@ -82,8 +82,9 @@ export class Callers {
     });
     called.told = await call;
     await meddling;
-    // One that was reset after its end has another end.
-    if (called.done.includes('reset') && called.told.kind === 'failure') called.told = await this.own(called);
+    // One that was reset, or started by the other caller, after its end has another end.
+    const mayGoOn = called.done.some((what) => what === 'reset' || what === 'caller dies');
+    if (mayGoOn && called.told.kind === 'failure') called.told = await this.own(called);
   }
 
   private wait(ms: number): Promise<void> {
