@@ -29,7 +29,7 @@ export async function openService(
   const { env } = terminal;
   if (namesAService(env)) return readServiceConfig(env);
   if (!usesEmulator(env)) return undefined;
-  if (running !== undefined) return emulatorAt({ url: running.url, apiKey: running.key });
+  if (running !== undefined) return emulatorAt({ url: running.url, apiKey: running.key }, env);
   // Each video is painted while its job waits, one at a time.
   let painting: Promise<unknown> = Promise.resolve();
   const emulator = await startEmulator({
@@ -45,13 +45,17 @@ export async function openService(
   const describeCall = callDescriber(emulator);
   for (const { call, fault } of faults) emulator.next(call, fault);
   closers.add(() => emulator.close());
-  return emulatorAt(emulator);
+  return emulatorAt(emulator, env);
 }
 
-/** Its polls cost nothing. */
-function emulatorAt({ url, apiKey }: Pick<Emulator, 'url' | 'apiKey'>): VideoServiceOptions {
-  const usually = emulatedTimes(EMULATED_JOB_MS);
-  return { baseUrl: url, apiKey: () => apiKey, profile: { polling: { min: '1s', usually } } };
+/** Its polls cost nothing. Of a profile for a service with other requests and answers, the prices hold here too. */
+function emulatorAt(
+  { url, apiKey }: Pick<Emulator, 'url' | 'apiKey'>,
+  env: Terminal['env'],
+): VideoServiceOptions {
+  const { prices } = readSetting('VIDEOGEN_PROFILE', env) ?? {};
+  const polling = { min: '1s', usually: emulatedTimes(EMULATED_JOB_MS) };
+  return { baseUrl: url, apiKey: () => apiKey, profile: { polling, ...(prices && { prices }) } };
 }
 
 interface LocalWorkers {

@@ -54,8 +54,12 @@ describe('the server of the commands', () => {
     const gone = { pid: process.pid, serverPid: 999999999, address, namespace: 'default', storage: '' };
     writeFileSync(left, JSON.stringify(gone));
 
+    // Of which the prices hold for the emulator too.
+    const profile = join(home.folder, 'profile.json');
+    writeFileSync(profile, '{"prices":{"currency":"USD","table":[{"perVideo":0.3}]}}');
+    const settings = { ...ONE_THREAD, VIDEOGEN_PROFILE: profile };
     const args = ['generate', 'A red fox', '--seed', '7', ...SMALL, '--id', 'fox', '--json'];
-    const commands = [start(...args), start(...args, '--out', 'copies/fox.mp4')];
+    const commands = [args, [...args, '--out', 'copies/fox.mp4']].map((one) => home.start(one, settings));
     const [first, second] = (await Promise.all(commands.map(endOf))).map((end) => {
       expect(end).toMatchObject({ code: 0 });
       // One line for programs; everything else goes to stderr.
@@ -71,7 +75,8 @@ describe('the server of the commands', () => {
     expect(home.paid()).toEqual([first?.taskId]);
     const copiedTo = join(home.folder, 'copies/fox.mp4');
     expect(second).toEqual({ ...first, copiedTo });
-    expect(first).toMatchObject({ workflowId: 'fox', video: { contentType: 'video/mp4' } });
+    const cost = { estimated: { amount: 0.3, currency: 'USD' } };
+    expect(first).toMatchObject({ workflowId: 'fox', video: { contentType: 'video/mp4' }, cost });
     for (const file of [fileURLToPath(first?.video.uri ?? ''), copiedTo]) {
       expect(sha256(file)).toBe(first?.video.sha256);
     }
