@@ -1,6 +1,7 @@
 import { activityInfo, CancelledFailure, Context } from '@temporalio/activity';
 import { BATCH_WORKFLOW_TYPE, FALLBACK_WORKFLOW_TYPE, WORKFLOW_TYPE } from '../../src/contract/names';
 import { isTimeSkipped } from '../call-within-limits';
+import { askTemporal } from './submit-note';
 
 interface Run {
   workflowId?: string | null;
@@ -9,7 +10,6 @@ interface Run {
 
 /** A submit that was taken at once has met a worker that reads cancellations. */
 const WAITED_MS = 1_000;
-const DESCRIBED_WITHIN_MS = 5_000;
 /** Of ours: when one of them is cancelled, so are its jobs. */
 const ENDS_ITS_JOBS: readonly unknown[] = [WORKFLOW_TYPE, FALLBACK_WORKFLOW_TYPE, BATCH_WORKFLOW_TYPE];
 
@@ -22,13 +22,8 @@ export async function refuseIfCancelled(): Promise<void> {
   const waitedMs = Date.now() - currentAttemptScheduledTimestampMs;
   if (isTimeSkipped() || waitedMs < WAITED_MS || workflowExecution === undefined) return;
   // Without an answer it is sent: the workflow tells the submit of a cancellation too.
-  if (await askTemporal(workflowExecution).catch(() => false))
+  if (await askTemporal(() => isCancelled(workflowExecution)).catch(() => false))
     throw new CancelledFailure('nothing was sent, because the job was cancelled');
-}
-
-async function askTemporal(run: Run): Promise<boolean> {
-  const { client } = Context.current();
-  return client.withDeadline(Date.now() + DESCRIBED_WITHIN_MS, () => isCancelled(run));
 }
 
 async function isCancelled({ workflowId, runId }: Run): Promise<boolean> {

@@ -152,12 +152,16 @@ function attemptBeforeReset(): number | undefined {
 /** An attempt that asks longer could miss its first heartbeat. */
 const DESCRIBED_WITHIN_MS = 5_000;
 
+/** Calls Temporal, within the time that an attempt has for it. */
+export async function askTemporal<Answer>(call: () => Promise<Answer>): Promise<Answer> {
+  return Context.current().client.withDeadline(Date.now() + DESCRIBED_WITHIN_MS, call);
+}
+
 /** What Temporal says of this activity, if it does: the failure of the attempt before this one. */
 async function describeThis(): Promise<Pending | undefined> {
   const { activityId } = activityInfo();
   try {
-    const { client } = Context.current();
-    const pending = await client.withDeadline(Date.now() + DESCRIBED_WITHIN_MS, pendingActivities);
+    const pending = await askTemporal(pendingActivities);
     return pending.find((activity) => activity.activityId === activityId);
   } catch {
     // The attempt before counts as lost, which is never wrong to ask about.

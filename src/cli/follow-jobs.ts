@@ -7,7 +7,7 @@ import { firstLineOf } from '../contract/error-code';
 import { commandOn } from '../contract/lost-submit';
 import { findJob } from './find-job';
 import { holdNotes, type JobRow, liveLine, type Progress, rowLine } from './job-lines';
-import { devCommand, type JobsSession, pageOf } from './open-jobs';
+import { devCommand, howToContinue, type JobsSession, pageOf } from './open-jobs';
 import { EXIT, printLine, type Terminal } from './terminal';
 
 /** At first, and later: each reading is a query, which Temporal Cloud bills. */
@@ -129,7 +129,7 @@ export async function followStarted<Result extends object>(
   const command = commandOn('watch', workflowId);
   if (!options.wait) {
     const next = session.ownsUi
-      ? `No worker runs on this machine now. To continue it, run: ${command}, or: ${devCommand(terminal.env.VIDEOGEN_DATA)}`
+      ? `No worker runs on this machine now. ${howToContinue(workflowId, terminal.env)}`
       : `It continues wherever a worker runs. Follow it with: ${command}`;
     printLine(terminal, next);
     terminal.out(options.json ? printableJson({ workflowId }) : shown(workflowId));

@@ -146,7 +146,12 @@ async function missingWorkerOf(
   if (missing === undefined || readTemporalAddress(env) !== undefined) return missing;
   // The command that joined the job has said which settings its worker needs.
   if (taskQueue !== undefined) return undefined;
-  return `No worker for ${shown(workflowId)} runs on this machine. To continue it, run: ${commandOn('watch', workflowId)}, or: ${devCommand(env.VIDEOGEN_DATA)}`;
+  return `No worker for ${shown(workflowId)} runs on this machine. ${howToContinue(workflowId, env)}`;
+}
+
+/** For a job on the server of this machine, which runs only as long as a command does. */
+export function howToContinue(workflowId: string, env: Terminal['env']): string {
+  return `To continue it, run: ${commandOn('watch', workflowId)}, or: ${devCommand(env.VIDEOGEN_DATA)}`;
 }
 
 async function openServer(

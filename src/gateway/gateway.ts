@@ -101,10 +101,8 @@ export async function buildGateway(tools: GatewayTools): Promise<FastifyInstance
   const over = ({ request, raw }: FastifyReply): AbortSignal => {
     const left = new AbortController();
     const check = setInterval(() => request.mayGoOn() || left.abort(), MAY_GO_ON_EVERY_MS);
-    raw.once('close', () => {
-      clearInterval(check);
-      left.abort();
-    });
+    left.signal.addEventListener('abort', () => clearInterval(check));
+    raw.once('close', () => left.abort());
     if (raw.destroyed) left.abort();
     return AbortSignal.any([left.signal, closing.signal]);
   };

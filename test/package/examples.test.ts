@@ -7,7 +7,7 @@ import { makeKey } from '../../src/gateway/gateway-keys';
 import { freePort } from '../../src/temporal-server/loopback-port';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
 import { BROWSER_TIMEOUT_MS, findBrowser } from '../real-server/browser';
-import { ChildProcesses } from '../support/child-processes';
+import { ChildProcesses, untilPrinted } from '../support/child-processes';
 import { captureLogs } from '../support/logs';
 import { keepRunning, pause } from '../support/world';
 import { INSTALL_TIMEOUT_MS } from './host';
@@ -46,14 +46,6 @@ async function copyOf(example: string, lastCommand: string): Promise<string> {
 
 const env = () => ({ VIDEOGEN_TEMPORAL_CLI: process.env.VIDEOGEN_TEMPORAL_CLI });
 
-async function printed(program: { out(): string; err(): string }, pattern: RegExp): Promise<string> {
-  for (;;) {
-    const [match] = pattern.exec(program.out()) ?? [];
-    if (match !== undefined) return match;
-    await pause();
-  }
-}
-
 test('a copy of the trailer makes one, with the packed package', async () => {
   const copy = await copyOf('trailer', 'node dist/run.js');
   const trailer = programs.start([join(copy, 'dist/run.js'), 'fox'], { cwd: copy, env: env() });
@@ -65,7 +57,7 @@ test('a copy of the trailer makes one, with the packed package', async () => {
 test('a copy of the Express service answers, with the packed package', async () => {
   const copy = await copyOf('express-service', 'node dist/main.js');
   const service = programs.start([join(copy, 'dist/main.js')], { cwd: copy, env: { ...env(), PORT: '0' } });
-  const url = await printed(service, /http:\S+/);
+  const url = await untilPrinted(service, /http:\S+/);
   const answer = await fetch(`${url}/videos`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
@@ -104,7 +96,7 @@ describe('a copy of the page with React', () => {
     stopWorker = keepRunning(await temporal.createWorker());
     const settings = { GATEWAY: gateway.url, KEY: key, PORT: String(port) };
     const server = programs.start([join(copy, 'server.mjs')], { cwd: copy, env: settings });
-    url = await printed(server, /http:\S+/);
+    url = await untilPrinted(server, /http:\S+/);
     browser = await chromium.launch({ ...(await findBrowser()), args: ['--no-sandbox', '--disable-gpu'] });
   }, BROWSER_TIMEOUT_MS + INSTALL_TIMEOUT_MS);
   afterAll(async () => {

@@ -1,5 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+const LOOK_EVERY_MS = 20;
 
 /** A child process, and what it has printed so far. */
 export interface RunningProcess {
@@ -59,6 +62,20 @@ export class ChildProcesses {
   async killAll(): Promise<void> {
     for (const child of this.running.keys()) child.kill('SIGKILL');
     await Promise.all(this.running.values());
+  }
+}
+
+/** The first match in what a program prints. Fails with all of its output if it ends without one. */
+export async function untilPrinted({ out, err, ended }: RunningProcess, pattern: RegExp): Promise<string> {
+  let hasEnded = false;
+  void ended.then(() => {
+    hasEnded = true;
+  });
+  for (;;) {
+    const [match] = pattern.exec(out()) ?? [];
+    if (match !== undefined) return match;
+    if (hasEnded) throw new Error(`it ended without printing ${pattern}: ${out()}${err()}`);
+    await sleep(LOOK_EVERY_MS);
   }
 }
 

@@ -2,8 +2,7 @@ import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { transformFileSync } from '@swc/core';
-import { ChildProcesses, type RunningProcess } from './child-processes';
-import { pause } from './world';
+import { ChildProcesses, type RunningProcess, untilPrinted } from './child-processes';
 
 const EXAMPLES = join(__dirname, '../../examples');
 
@@ -44,19 +43,7 @@ export class ExampleRuns {
       cwd: this.folder,
       env: { VIDEOGEN_TEMPORAL_CLI: process.env.VIDEOGEN_TEMPORAL_CLI, ...env },
     });
-    let hasEnded = false;
-    void example.ended.then(() => {
-      hasEnded = true;
-    });
-    const printed = async (pattern: RegExp) => {
-      for (;;) {
-        const [match] = pattern.exec(example.out()) ?? [];
-        if (match !== undefined) return match;
-        if (hasEnded)
-          throw new Error(`it ended without printing ${pattern}: ${example.out()}${example.err()}`);
-        await pause();
-      }
-    };
+    const printed = (pattern: RegExp) => untilPrinted(example, pattern);
     return { ...example, printed };
   }
 
