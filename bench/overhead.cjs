@@ -124,7 +124,7 @@ function sectionOf({ bare, workflow, ours }, { rounds, version }) {
       { name: 'ours beyond the bare workflow', values: beyond(workflow) },
     ],
     notes: [
-      `Tasks of ${TASK_MS / 1_000} s, one job at a time, medians of ${rounds}: from the call to the result without the second of the task, and from the end of the task to the file on the disk.`,
+      `Tasks of ${TASK_MS / 1_000} s, one job at a time, medians of ${rounds}. Beyond task: from the call to the result, without the second of the task. End to file: from the end of the task to the file on the disk.`,
     ],
     versions: { 'Temporal server': version },
   };

@@ -67,7 +67,7 @@ async function measure({ quick }) {
     title: 'Jobs of one second',
     rows: [],
     notes: [
-      'The peers make the same HTTP calls with a durable step for each, without our checks, and get their data folders in memory, as the dev server keeps its data; the best value of a fast peer is that with more jobs at once, since each job waits for a second.',
+      'The peers make the same HTTP calls, each in a durable step, without our checks. Their data folders are in memory, like the data of the dev server. Each job waits for a second, so a fast peer does best with more jobs at once.',
     ],
     versions: {},
   };

@@ -136,8 +136,8 @@ function sectionOf(rows, { windowMs, jobTimeMs, version }) {
     better: 'more',
     rows: rows.map((row) => ({ ...row, ratio: row.values.usedShare / plain(row.name).values.usedShare })),
     notes: [
-      `For ${windowMs / 1_000} s, with more jobs than room throughout: tasks of ${jobTimeMs / 1_000} s at the service with ${PLACES} places, of 1 s at the one with a rate limit (a bucket of ${RATE.burst}).`,
-      'Neither sends Retry-After. Used: the share of the places that had a task, or of the allowed submits that were made.',
+      `Runs of ${windowMs / 1_000} s, always with more jobs than the limit allows: tasks of ${jobTimeMs / 1_000} s at a service with ${PLACES} places, of 1 s at one with a rate limit (a bucket of ${RATE.burst}).`,
+      'Neither sends Retry-After. Used: the share of places that had a task, or of allowed submits that were made.',
     ],
     versions: { 'Temporal server': version },
   };

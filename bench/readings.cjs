@@ -12,7 +12,7 @@ exports.readPolls = ({ polls }) => ({
     ratio: costToOptimum,
   })),
   notes: [
-    'Simulated jobs of 75 s + lognormal(30 s, 0.9). The cost is that of the polls and of the lag, as the default setting weighs them.',
+    'Simulated jobs of 75 s + lognormal(30 s, 0.9). The cost adds up polls and lag, weighed as by default.',
   ],
 });
 
