@@ -38,7 +38,7 @@ export async function useModels(
   const { env } = terminal;
   const refusal = (problem: string) => new ConfigError(`--service is ${shown(service)}: ${problem}.`);
   const models = [...new Set(service.split(',').map((text) => text.trim()))];
-  if (!models.every(isModel)) throw refusal('one of them is no model, such as @ai-sdk/fal:veo3');
+  if (!models.every(isModel)) throw refusal('one of them is not a model: write each as @ai-sdk/fal:veo3');
   const read = await Promise.all(models.map((text) => readModel(text, env)));
   const problems = read.flatMap(({ problem }) => problem ?? []);
   if (problems.length > 0) throw refusal([...new Set(problems)].join('; '));
@@ -52,7 +52,7 @@ export async function useModels(
     throw refusal('VIDEOGEN_SERVICES_FILE has services of its own: name one of them, or unset it');
   if (readTemporalAddress(env) !== undefined)
     throw refusal(
-      'the workers of the Temporal server that is set have services of their own: name one of them',
+      'the workers of the configured Temporal server have services of their own: name one of them',
     );
   await createFileStorage(folder)
     .write(key, text, 'application/json')

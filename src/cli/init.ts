@@ -60,12 +60,12 @@ async function readKind(project: string): Promise<ProjectKind> {
   });
   const parsed = jsonIn(manifest);
   if (typeof parsed !== 'object')
-    throw new ConfigError(`${join(project, 'package.json')} is no JSON object: correct it first.`);
+    throw new ConfigError(`${join(project, 'package.json')} is not a JSON object: correct it first.`);
   const isEsModule = Object(parsed).type === 'module';
   const config = await readFile(join(project, 'tsconfig.json'), 'utf8').catch(() => undefined);
   if (!isEsModule && /^\s*"verbatimModuleSyntax"\s*:\s*true/m.test(config ?? ''))
     throw new ConfigError(
-      'With verbatimModuleSyntax in tsconfig.json, TypeScript takes no import in CommonJS: set "type": "module" in package.json, or remove that option.',
+      'With verbatimModuleSyntax in tsconfig.json, TypeScript allows no import statements in CommonJS: set "type": "module" in package.json, or remove that option.',
     );
   return { isTypeScript: config !== undefined, isEsModule };
 }

@@ -33,10 +33,10 @@ const ON_LOST_SUBMIT: OptionRow = [
 ];
 const SERVICE: OptionRow = [
   '--service <name>',
-  'the service of VIDEOGEN_SERVICES_FILE to use, or a model such as @ai-sdk/fal:veo3; a,b: b if a refuses',
+  'the service of VIDEOGEN_SERVICES_FILE to use, or a model such as @ai-sdk/fal:veo3; a,b tries b if a refuses',
 ];
 const JOB_OR_BATCH: [string, string] = ['<id>', 'name of the job, or of the batch'];
-const JOB_OR_ITEM: [string, string] = ['<id>', 'name of the job, or of an item of a batch such as foxes-3'];
+const JOB_OR_ITEM: [string, string] = ['<id>', 'name of the job, or of a batch item such as foxes-3'];
 
 /** Every command, in the order of the help. */
 const COMMANDS: Record<string, CommandRow> = {
@@ -51,7 +51,7 @@ const COMMANDS: Record<string, CommandRow> = {
       ['--duration <seconds>', 'whole seconds, at most 10'],
       ['--seed <number>', 'the same seed reproduces a result'],
       ['--field <name=value...>', 'other fields of the request, which the profile must allow'],
-      ['--out <file>', 'copy the video to this file as well; with --id alone, that of an ended job'],
+      ['--out <file>', 'also copy the video to this file; with --id alone, the video of that job'],
       ['--id <name>', 'name of the job; the same name again is the same job'],
       ['--deadline <time>', 'how long the job may take, such as 90s, 30m or 2h', '1h'],
       ['--adopt <task>', 'continue with a task that already exists at the service'],
@@ -89,7 +89,7 @@ const COMMANDS: Record<string, CommandRow> = {
     load: () => require('./batch').batch,
   },
   decide: {
-    about: 'settle a submit whose answer was lost, after you looked for its task at the service',
+    about: 'settle a submit whose answer was lost, after you have looked for its task at the service',
     args: [JOB_OR_ITEM],
     options: [
       ['--adopt <task>', 'the task exists: continue with it'],
@@ -105,7 +105,10 @@ const COMMANDS: Record<string, CommandRow> = {
     options: [
       ['--state <state...>', 'only those in this state', OVERVIEW_STATES],
       ['--failure <type...>', 'only those that failed for this reason', Object.keys(FAILURES)],
-      ['--since <time>', 'only those started since, such as 2h, 7d or 2026-11-16'],
+      [
+        '--since <time>',
+        'only those started in this time, such as 2h or 7d, or since a date such as 2026-11-16',
+      ],
       ['--batch <id>', 'only the items of this batch'],
       ['--limit <number>', 'maximum number of rows', '50'],
       JSON_LINES,
@@ -135,10 +138,10 @@ const COMMANDS: Record<string, CommandRow> = {
     load: () => require('./cancel').cancel,
   },
   retry: {
-    about: 'try a failed job again; its task, if there is one, is not paid twice',
+    about: 'try a failed job again; its task, if there is one, is not paid for twice',
     args: [JOB_OR_BATCH],
     options: [
-      ['--resubmit', 'submit the request again, even if you pay again'],
+      ['--resubmit', 'submit the request again, even if this pays again'],
       ['--deadline <time>', 'how long the new job may take, such as 2h (default: as before)'],
       JSON_OBJECT,
     ],
@@ -159,7 +162,11 @@ const COMMANDS: Record<string, CommandRow> = {
   spend: {
     about: 'add up what jobs and batches cost, by service, caller and day',
     options: [
-      ['--since <time>', 'those submitted since, such as 2h, 7d or 2026-11-16', '7d'],
+      [
+        '--since <time>',
+        'only those submitted in this time, such as 2h or 7d, or since a date such as 2026-11-16',
+        '7d',
+      ],
       ['--caps', 'show the caps of the workers instead, and what is left of each'],
       JSON_OBJECT,
     ],
@@ -181,7 +188,7 @@ const COMMANDS: Record<string, CommandRow> = {
   },
   init: {
     about: 'write a worker, a workflow, a client and a test into your project',
-    args: [['[folder]', 'of the project (default: this one)']],
+    args: [['[folder]', 'folder of the project (default: the current folder)']],
     options: [],
     example: 'videogen init',
     load: () => require('./init').init,
@@ -189,7 +196,7 @@ const COMMANDS: Record<string, CommandRow> = {
   worker: {
     about: 'run a worker',
     options: [
-      ['--record <dir>', 'record the answers of the service there, without keys and signatures'],
+      ['--record <dir>', 'record the answers of the service in this folder, without keys and signatures'],
       ['--only <role...>', 'do only this part of the work', ['jobs', 'submits', 'downloads']],
     ],
     example: 'videogen worker --only downloads',
@@ -202,9 +209,9 @@ const COMMANDS: Record<string, CommandRow> = {
       ['--port <port>', 'port to listen on', '8080'],
       ['--job-time <time>', 'how long a generation takes', '5s'],
       ['--tasks-file <file>', 'keep the generations in this file across restarts'],
-      ['--charge <dollars>', 'what each video costs: answers about ended tasks say so'],
+      ['--charge <dollars>', 'what each video costs, as the answers about ended tasks report'],
       ['--fault <call:kind...>', 'faults for the next calls, such as submit:rate-limited'],
-      ['--fal', "speak fal's queue, for @ai-sdk/fal, instead of the interface"],
+      ['--fal', "speak the interface of fal's queue, for @ai-sdk/fal"],
     ],
     example: 'videogen emulator --port 8080 --job-time 2s',
     more: () => require('./read-faults').describeFaults(),
@@ -234,7 +241,7 @@ const COMMANDS: Record<string, CommandRow> = {
     args: [['<name>', 'its id, such as 2026-11']],
     options: [
       ['--file <file>', 'the key file (default: VIDEOGEN_ENCRYPTION_KEYS_FILE)'],
-      ['--last', 'put it last, where it only decrypts; without this it is first, and encrypts'],
+      ['--last', 'put the key last, where it only decrypts (default: first, where it encrypts)'],
     ],
     example: 'videogen encryption-key 2027-05 --last --file keys',
     load: () => require('./keys').encryptionKey,
@@ -246,11 +253,12 @@ const COMMANDS: Record<string, CommandRow> = {
     load: () => require('./doctor').doctor,
   },
   explain: {
-    about: 'show how the saved answers of a service are understood, and propose a profile for the rest',
+    about:
+      'show what videogen finds in saved answers of a service, and propose a profile for what is missing',
     args: [['<file>', 'a file with an answer, or a folder that a worker recorded']],
     options: [
-      ['--status <code>', 'HTTP status of an answer that was saved without it', '200'],
-      ['--service <name>', 'read them with the profile of this service in VIDEOGEN_SERVICES_FILE'],
+      ['--status <code>', 'HTTP status of an answer that was saved without its status', '200'],
+      ['--service <name>', 'read the answers with the profile of this service in VIDEOGEN_SERVICES_FILE'],
     ],
     example: 'videogen explain answer.json',
     load: () => require('./explain').explain,

@@ -136,9 +136,9 @@ export function planRetry(workflowId: string, { failure, taskId, wasHeld, resubm
   const isRepeated = wasHeld && failure?.details.mayHaveTask === true;
   if (mayRetryAsItIs(failure?.type, taskId) && !isRepeated) return hasTask ? 'adopt' : 'again';
   const why = isRepeated
-    ? 'its lost submit may have made a task, and the repeated one was refused. Look for the task at the service first'
+    ? 'its lost submit may have made a task, and the repeated submit was refused. Look for the first task at the service'
     : hasTask
-      ? 'its task brings no video, and the same request would be paid for again'
+      ? 'its task will not produce a video, and the same request would be paid for again'
       : 'the same request would be refused again';
   throw new RetryRefused(`${shown(workflowId)} is not retried: ${why}. ${failure?.message ?? ''}`.trim(), [
     commandOn('retry', workflowId, '--resubmit'),

@@ -60,7 +60,7 @@ const service = partOf({
     .refine((given) => typeof given === 'string' || parseProfile(given).ok, inlineProfileProblem)
     .optional()
     .describe(
-      'How it differs from the interface: a built-in profile by name, a file relative to this one, or here.',
+      'How the service differs from the interface: the name of a built-in profile, a file relative to this one, or the profile itself.',
     ),
   key: keySource,
   submitsPerSecond: positiveNumber(MOST_SUBMITS_PER_SECOND, 2)
@@ -71,7 +71,7 @@ const service = partOf({
     .transform((lists) => lists.flat())
     .default([])
     .describe('Hosts whose videos may be at private addresses or without TLS.'),
-  onLostSubmit: oneOf(LOST_SUBMIT_POLICIES).optional().describe('For jobs that do not say it.'),
+  onLostSubmit: oneOf(LOST_SUBMIT_POLICIES).optional().describe('For jobs that do not set it.'),
 }).refine(({ baseUrl, aiSdk }) => (baseUrl === undefined) !== (aiSdk === undefined), {
   error: 'must have either baseUrl or aiSdk',
 });

@@ -36,7 +36,7 @@ const field = optionalOf({
   to: z
     .union([requestPlace, z.null()])
     .describe(
-      'Where the value goes. Its own name unless set. null: the service does not take it, and a request that has it is refused.',
+      'Where the value goes (default: its own name). null: the service does not accept the field, and a request that has it is refused.',
     ),
   with: listOf(text('aspect_ratio'), ['aspect_ratio']).describe(
     'Further fields that go into the same value. values has a row for each combination: the values of the fields that a request has, in this order, with a blank between them.',
@@ -46,7 +46,7 @@ const field = optionalOf({
     .describe("The service's own word for each value. A value without a row is refused."),
   as: text(`${VALUE_MARK}s`)
     .refine((given) => given.includes(VALUE_MARK), `must contain ${VALUE_MARK}`)
-    .describe(`The value as text, in place of ${VALUE_MARK}: "${VALUE_MARK}s" for 5s.`),
+    .describe(`A text with the value in place of ${VALUE_MARK}: "${VALUE_MARK}s" for 5s.`),
   default: requestValue.describe("Sent when a request has none of the fields, in the service's own words."),
 })
   .refine(
@@ -88,10 +88,10 @@ const read = optionalOf({
       answerPaths,
       partOf({
         amount: answerPaths,
-        currency: currency.optional().describe('That of prices unless set.'),
+        currency: currency.optional().describe('Default: the currency of prices.'),
         divideBy: positiveNumber(1e12, 100)
           .optional()
-          .describe('How many of the units of the answer are one of the currency: 100 for cents.'),
+          .describe('How many units of the answer make one unit of the currency: 100 for cents.'),
       }),
     ])
     .describe('Where the answer to the poll of an ended task says what it cost.'),
@@ -106,9 +106,11 @@ const states = optionalOf({
 }).describe("What the service's words or numbers mean, in addition to the default ones.");
 
 const refusedContent = optionalOf({
-  codes: words.describe("The service's error codes. One that ends with * stands for all that begin so."),
+  codes: words.describe(
+    "The service's error codes. A code that ends with * stands for all codes that begin like it.",
+  ),
   states: words.describe("The service's words or numbers for the state of a task."),
-  says: text('house rules').describe('A text in the message, in small or capital letters.'),
+  says: text('house rules').describe('A text in the message; upper and lower case do not matter.'),
   stage: oneOf(CONTENT_STAGES).describe('What was refused.'),
   field: text('prompt').describe('The field of the request that was refused.'),
   charged: z.boolean('must be true or false').describe('Whether the service charges for it.'),
@@ -149,8 +151,8 @@ const prices = partOf({
   currency,
   table: listOf(
     optionalOf({
-      operation: oneOf(['text-to-video', 'image-to-video']).describe('Any operation unless set.'),
-      resolution: text('720p').describe('Any resolution unless set.'),
+      operation: oneOf(['text-to-video', 'image-to-video']).describe('Default: any operation.'),
+      resolution: text('720p').describe('Default: any resolution.'),
       perSecond: amount.describe('For each second of the video.'),
       perVideo: amount.describe('For the whole video, in addition to its seconds.'),
     }).refine(
@@ -166,7 +168,7 @@ const prices = partOf({
     resolution: text('720p'),
   })
     .optional()
-    .describe('What the service takes when a request does not say it.'),
+    .describe('What the service uses when a request does not say it.'),
 }).describe('What videos cost: an estimate before each submit, and the caps in money.');
 
 export const profileSchema = optionalOf({
@@ -179,16 +181,16 @@ export const profileSchema = optionalOf({
       .union([
         taskPath,
         partOf({ textToVideo: taskPath, imageToVideo: taskPath }).describe(
-          'By the operation that made the task. The ids of tasks from images then begin with image-to-video:.',
+          'A path for each operation. The ids of tasks from images then begin with image-to-video:.',
         ),
       ])
       .describe('Where the status of a task is polled.'),
   }),
   auth: optionalOf({
-    header: headerName.describe('Authorization unless set.'),
-    scheme: scheme.describe('Bearer unless set; "" for the key alone.'),
+    header: headerName.describe('Default: Authorization.'),
+    scheme: scheme.describe('Default: Bearer. "" sends the key alone.'),
   }),
-  idempotencyHeader: z.union([headerName, z.null()]).describe('Idempotency-Key unless set; null for none.'),
+  idempotencyHeader: z.union([headerName, z.null()]).describe('Default: Idempotency-Key. null sends none.'),
   headers: headers.describe('Sent with every call to the service.'),
   requestFields: listOf(text('model'), ['model']).describe('Further fields that a request may have.'),
   request,

@@ -156,7 +156,7 @@ export class VideoPlugin extends SimplePlugin {
     const ring = readEncryptionKeys(this.#given.env);
     if (ring) return ring;
     throw new ConfigError(
-      'The plugin is to encrypt, and there are no keys: set VIDEOGEN_ENCRYPTION_KEYS, or leave encryption out.',
+      'The plugin has encryption: true, but there are no keys: set VIDEOGEN_ENCRYPTION_KEYS, or leave encryption out.',
     );
   }
 
@@ -205,7 +205,7 @@ function refuseUnversionedCaps(
   const hasCaps = Object.keys(caps ?? readSetting('VIDEOGEN_CAPS', env)).length > 0;
   if (!hasCaps || deployment === undefined || deployment.useWorkerVersioning) return;
   throw new ConfigError(
-    'Caps do not work with workerDeploymentOptions of useWorkerVersioning: false: leave these options out, or use versioning.',
+    'Caps do not work with workerDeploymentOptions: { useWorkerVersioning: false }: leave these options out, or use versioning.',
   );
 }
 

@@ -103,7 +103,7 @@ export async function createVideoWorker(options: VideoWorkerOptions = {}): Promi
 function checkRoles(roles: readonly WorkerRole[], { taskQueue, downloadQueue }: WorkerQueues): void {
   if (roles.length === 0 || roles.some((role) => !WORKER_ROLES.includes(role))) {
     throw new ConfigError(
-      `A worker has the roles ${JSON.stringify(roles)}: give any of ${WORKER_ROLES.join(', ')}.`,
+      `The roles of the worker are ${JSON.stringify(roles)}: give any of ${WORKER_ROLES.join(', ')}.`,
     );
   }
   if (!roles.includes('jobs') && roles.includes('downloads') && downloadQueue === taskQueue) {

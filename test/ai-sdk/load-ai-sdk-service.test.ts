@@ -143,14 +143,14 @@ describe('a model that a command names with --service', () => {
     const refusals: [service: string, why: string, env?: Record<string, string>][] = [
       ['@test/missing:m', '@test/missing is not installed: run `npm install @test/missing@latest`'],
       ['@test/good:m', 'GOOD_API_KEY is not set: put the key of the service there.'],
-      ['@test/good:m,other', 'one of them is no model, such as @ai-sdk/fal:veo3'],
-      ['@test/good:m,', 'one of them is no model, such as @ai-sdk/fal:veo3'],
+      ['@test/good:m,other', 'one of them is not a model, such as @ai-sdk/fal:veo3'],
+      ['@test/good:m,', 'one of them is not a model, such as @ai-sdk/fal:veo3'],
       ['https://api.example.com', 'write a model as @ai-sdk/fal:veo3'],
       ['fs:veo3', 'write a model as @ai-sdk/fal:veo3'],
       ['../good:m', 'write a model as @ai-sdk/fal:veo3'],
       ['@test/good:', 'write a model as @ai-sdk/fal:veo3'],
       ['@test/good:m', 'VIDEOGEN_SERVICES_FILE has services of its own', { ...KEY, ...FILE }],
-      ['@test/good:m', 'the workers of the Temporal server that is set', { ...KEY, ...SERVER }],
+      ['@test/good:m', 'the workers of the configured Temporal server', { ...KEY, ...SERVER }],
       [
         '@test/good:m',
         'VIDEOGEN_DATA, the folder /dev/null, cannot be written',

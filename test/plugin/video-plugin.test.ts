@@ -169,7 +169,7 @@ describe('a plugin that is asked to encrypt', () => {
   it('is refused without keys', () => {
     expect(() => encryptedDataConverter({ env: {} })).toThrow(/^There are no keys to encrypt with: set /);
     expect(() => new VideoPlugin({ env: {}, encryption: true }).configureClient({})).toThrow(
-      /^The plugin is to encrypt, and there are no keys: /,
+      /^The plugin has encryption: true, but there are no keys: /,
     );
   });
 

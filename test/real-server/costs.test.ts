@@ -210,7 +210,7 @@ test(`a cap of ${CAP} videos a day refuses the fourth before its POST, with two 
       `Task queue ${taskQueue}:\n  the daily cap of 3 videos: 0 videos left, 3 videos used, 0 videos reserved; it resets at ${resetsAt}\n`,
     );
     expect(failure).toMatchObject({
-      message: `A cap does not allow this video: the daily cap of 3 videos is reached; it resets at ${resetsAt}. Start it again when the cap resets, or raise the cap: videogen spend --caps shows what is left.`,
+      message: `A cap does not allow this video: the daily cap of 3 videos is reached; it resets at ${resetsAt}. Start the job again when the cap resets, or raise the cap: videogen spend --caps shows what is left.`,
       details: { cap: 'day.videos', capLeft: 0, capResetsAt: resetsAt },
     });
     await killLeftoverWorkers();

@@ -74,7 +74,7 @@ test('init never overwrites a file, keeps to src, and needs a project', async ()
   rmSync(join(folder, 'src'), { recursive: true });
   for (const [file, text, problem] of [
     ['tsconfig.json', '{\n  "verbatimModuleSyntax": true\n}', 'set "type": "module" in package.json'],
-    ['package.json', '{"type":"module",}', 'package.json is no JSON object: correct it first'],
+    ['package.json', '{"type":"module",}', 'package.json is not a JSON object: correct it first'],
     ['package.json', '{}', ''],
   ] as const) {
     writeFileSync(join(folder, file), text);

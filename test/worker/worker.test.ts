@@ -49,8 +49,8 @@ describe('a worker', () => {
     [['downloads'], {}, NO_DOWNLOAD_QUEUE],
     [['downloads', 'submits'], { env: { VIDEOGEN_DOWNLOAD_QUEUE: 'q' } }, NO_DOWNLOAD_QUEUE],
     [['jobs'], { env: { VIDEOGEN_DOWNLOAD_QUEUE: 'q-submit' } }, SUBMIT_QUEUE],
-    [[], {}, /^A worker has the roles \[\]: give any of jobs, submits, downloads\.$/],
-    [JSON.parse('["jobs","polls"]'), {}, /^A worker has the roles \["jobs","polls"\]: give any of /],
+    [[], {}, /^The roles of the worker are \[\]: give any of jobs, submits, downloads\.$/],
+    [JSON.parse('["jobs","polls"]'), {}, /^The roles of the worker are \["jobs","polls"\]: give any of /],
   ])('with the roles %j and the queues %j is accepted, or refused for them: %s', async (...given) => {
     const [roles, queues, message] = given;
     expect(await refusal({ roles, ...queues })).toMatch(message);
