@@ -69,9 +69,9 @@ export interface VideoClient {
   /** The same about one job or batch; undefined if Temporal has none with this workflow id. Needs no running worker. */
   find(workflowId: string): Promise<JobOverview | undefined>;
   /**
-   * Tries an ended job again under a new name, which is always the same for the same job. It adopts the task if there is one
-   * worth adopting; otherwise it submits the request again if nothing was sent, or if `resubmit` is set. A batch continues under
-   * its own name, and a job that sent nothing starts again under its own. Rejects with a RetryRefused.
+   * Tries an ended job again. A task that may still produce a video is adopted by a new job, whose name is always the same for the
+   * same job; without a known task, the job starts again under its own name, as a batch does. `resubmit` pays for another task.
+   * Rejects with a RetryRefused.
    *
    * @example
    * ```ts

@@ -205,13 +205,14 @@ export const SETTINGS = {
     },
     VIDEOGEN_SHUTDOWN_GRACE: {
       type: forms.durationUpTo(LONGEST_GRACE_MS).default(20_000),
-      meaning: 'How long running work may finish [after SIGTERM](deployment.md#shutdown).',
+      meaning: 'How long running work may take to finish [after SIGTERM](deployment.md#shutdown).',
       unset: '`20s`',
       fix: 'give a duration of at most an hour, such as 20s or 5m, or unset it',
     },
     VIDEOGEN_LOG_LEVEL: {
       type: forms.text.toLowerCase().pipe(forms.oneOf(LOG_LEVELS)).optional(),
-      meaning: 'Least important [lines](observability.md#logs): `debug` has one for every poll.',
+      meaning:
+        'The least important [lines](observability.md#logs) that are logged: `debug` has one for every poll.',
       unset: '`info`; `error` for `generate` and `batch`',
       fix: `give one of ${LOG_LEVELS.join(', ')}`,
     },

@@ -184,7 +184,8 @@ const ROWS = {
   },
   CapReached: {
     meaning: 'A cap does not allow this video',
-    advice: 'Start the job again when the cap resets, or raise the cap: videogen spend --caps shows what is left.',
+    advice:
+      'Start the job again when the cap resets, or raise the cap: videogen spend --caps shows what is left.',
     retry: { submit: 'never', poll: '-', download: '-' },
     httpStatus: 402,
     exitCode: 23,

@@ -20,10 +20,7 @@ export interface JobOptions {
    * `{taskId}`, `{date}` and `{ext}`.
    */
   storage?: string;
-  /**
-   * The shortest and the longest wait between two polls, and how many polls it may cost to have the video one second
-   * sooner; 4 by default.
-   */
+  /** The shortest and the longest wait between two polls. */
   polling?: { min?: DurationText; max?: DurationText };
   /** What to do when the answer to the submit is lost; the worker's setting by default, or else `hold`. */
   onLostSubmit?: LostSubmitPolicy;

@@ -143,8 +143,8 @@ describe('a model that a command names with --service', () => {
     const refusals: [service: string, why: string, env?: Record<string, string>][] = [
       ['@test/missing:m', '@test/missing is not installed: run `npm install @test/missing@latest`'],
       ['@test/good:m', 'GOOD_API_KEY is not set: put the key of the service there.'],
-      ['@test/good:m,other', 'one of them is not a model, such as @ai-sdk/fal:veo3'],
-      ['@test/good:m,', 'one of them is not a model, such as @ai-sdk/fal:veo3'],
+      ['@test/good:m,other', 'one of them is not a model: write each as @ai-sdk/fal:veo3'],
+      ['@test/good:m,', 'one of them is not a model: write each as @ai-sdk/fal:veo3'],
       ['https://api.example.com', 'write a model as @ai-sdk/fal:veo3'],
       ['fs:veo3', 'write a model as @ai-sdk/fal:veo3'],
       ['../good:m', 'write a model as @ai-sdk/fal:veo3'],
