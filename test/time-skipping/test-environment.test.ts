@@ -160,10 +160,11 @@ testAtNight(
   },
 );
 
-/** The files on a page. The first line of a block is the file's name. */
+/** The files on a page: the blocks whose first line is a file's name. */
 function filesOf(page: string): Record<string, string> {
   const blocks = ['js', 'ts'].flatMap((language) => blocksOf(page, language));
-  return Object.fromEntries(blocks.map((code) => [code.match(/^\/\/ (\S+)\n/)?.[1] ?? '', code]));
+  const named = blocks.map((code) => [code.match(/^\/\/ (\S+)\n/)?.[1], code]);
+  return Object.fromEntries(named.filter(([name]) => name !== undefined));
 }
 
 testAtNight(
