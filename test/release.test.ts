@@ -1,19 +1,9 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import {
-  copyFileSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { dependencies, scripts, version } from '../package.json';
-import { parseCompose, parseDockerfile } from './support/compose-file';
-import { describeAtNight } from './support/nightly';
+import { scripts, version } from '../package.json';
+import { describeAtNight, testAtNight } from './support/nightly';
 import { chooseHistories } from './support/released-histories.cjs';
 import { filesNamed } from './support/repository-files';
 
@@ -27,105 +17,81 @@ beforeEach(() => {
 afterEach(() => rmSync(folder, { recursive: true }));
 
 const PUBLISHABLE = {
-  name: 'some-package',
   version: '1.2.3',
-  repository: { type: 'git', url: 'git+https://github.com/foxes/videos.git' },
+  repository: { url: 'git+https://github.com/foxes/videos.git' },
   bugs: { url: 'https://github.com/foxes/videos/issues' },
   homepage: 'https://github.com/foxes/videos#readme',
 };
+const DIGEST = `sha256:${'0f'.repeat(32)}`;
 
-interface Given {
-  manifest?: Record<string, unknown>;
-  changelog?: string;
-  codeOwners?: string;
-  compose?: string;
-  tag?: string;
-}
+/** A package to publish: its files and its tag. */
+const GOOD = {
+  'package.json': JSON.stringify(PUBLISHABLE),
+  'CHANGELOG.md': '# Changelog\n\n## [1.2.3] - 2026-11-19\n',
+  '.github/CODEOWNERS': '* @fox\n',
+  'docker-compose.yml': `    image: postgres:16.15@${DIGEST}\n    image: temporal-videogen:local\n`,
+  tag: 'v1.2.3',
+};
 
 /** The exit code and the output of the check for a package. */
-function check({
-  manifest = {},
-  changelog = '## [1.2.3] - 2026-11-19\n',
-  codeOwners,
-  compose = '',
-  tag,
-}: Given) {
-  writeFileSync(join(folder, 'package.json'), JSON.stringify({ ...PUBLISHABLE, ...manifest }));
-  writeFileSync(join(folder, 'CHANGELOG.md'), `# Changelog\n\n${changelog}`);
+function check(given: Partial<typeof GOOD>) {
+  const { tag, ...files } = { ...GOOD, ...given };
   mkdirSync(join(folder, '.github'));
-  writeFileSync(join(folder, '.github/CODEOWNERS'), codeOwners ?? '* @fox\n');
-  writeFileSync(join(folder, 'docker-compose.yml'), compose);
-  const { GITHUB_REF_NAME, GITHUB_REF_TYPE, ...env } = process.env;
-  const { status, stderr } = spawnSync(process.execPath, [join(ROOT, SCRIPT)], {
-    cwd: folder,
-    encoding: 'utf8',
-    env: { ...env, ...(tag !== undefined && { GITHUB_REF_TYPE: 'tag', GITHUB_REF_NAME: tag }) },
-  });
-  return { status, lines: stderr.trimEnd().split('\n').filter(Boolean) };
+  for (const [file, text] of Object.entries(files)) writeFileSync(join(folder, file), text);
+  const env = { ...process.env, GITHUB_REF_TYPE: 'tag', GITHUB_REF_NAME: tag };
+  const checked = spawnSync(process.execPath, [join(ROOT, SCRIPT)], { cwd: folder, encoding: 'utf8', env });
+  return { status: checked.status, lines: checked.stderr.trimEnd().split('\n').filter(Boolean) };
 }
 
-test('the check before a release ends with what a person has to do', () => {
+test('the check before a release ends with what a person has to do, and npm publish runs it first', () => {
   expect(scripts['release:check']).toMatch(/ node scripts\/check-release.cjs --steps$/);
-  const { stderr } = spawnSync(process.execPath, [join(ROOT, SCRIPT), '--steps'], {
-    cwd: ROOT,
-    encoding: 'utf8',
-  });
+  expect(scripts.prepublishOnly).toBe(`node ${SCRIPT}`);
+  const { stderr } = spawnSync(process.execPath, [SCRIPT, '--steps'], { cwd: ROOT, encoding: 'utf8' });
   expect(stderr).toMatch(
     new RegExp(`git tag v${version} && git push origin v${version} .*\n.*npm view temporal-videogen .*\n$`),
   );
 });
 
-test('npm publish runs the check first', () => {
-  expect(scripts.prepublishOnly).toBe(`node ${SCRIPT}`);
+test('a package whose repository, version, tag and changelog agree is published, with a reminder of code without owners', () => {
+  expect(check({ '.github/CODEOWNERS': '# * @OWNER\n' })).toEqual({
+    status: 0,
+    lines: [expect.stringContaining('Reminder: .github/CODEOWNERS lists no owner')],
+  });
 });
 
-test('a package whose repository, version, tag and changelog agree is published without output', () => {
-  const compose = `    image: postgres:16.15@sha256:${'0f'.repeat(32)}\n    image: temporal-videogen:local\n`;
-  expect(check({ tag: 'v1.2.3', compose })).toEqual({ status: 0, lines: [] });
-});
-
-test.each<[string, Given, string]>([
+const { repository, ...elsewhere } = PUBLISHABLE;
+test.each<[string, Partial<typeof GOOD>, string[]]>([
   [
-    'without a repository',
-    { manifest: { repository: undefined, bugs: undefined, homepage: undefined } },
-    'package.json names no repository',
+    'without a repository, its changes without a version',
+    {
+      'package.json': JSON.stringify({ version: '1.2.3' }),
+      'CHANGELOG.md': '## [Unreleased]\n\n## [1.2.3] - 2026-11-19\n',
+    },
+    ['package.json names no repository', 'CHANGELOG.md starts with Unreleased'],
   ],
   [
     'with a repository that provenance cannot compare',
-    { manifest: { repository: { url: 'github:foxes/videos' } } },
-    'write it as git+https://',
+    { 'package.json': JSON.stringify({ ...elsewhere, repository: { url: 'github:foxes/videos' } }) },
+    ['write it as git+https://'],
   ],
   [
-    "with another repository's bugs",
-    { manifest: { bugs: { url: 'https://example.com' } } },
-    'npm pkg set bugs.url=https://github.com/foxes/videos/issues',
+    'with the bugs of another repository, the tag of another version, a version without its day and an image by its tag alone',
+    {
+      'package.json': JSON.stringify({ ...PUBLISHABLE, bugs: { url: 'https://example.com' } }),
+      tag: 'v1.2.4',
+      'CHANGELOG.md': '## [1.2.3] - soon\n',
+      'docker-compose.yml': '    image: postgres:16.15\n',
+    },
+    [
+      'npm pkg set bugs.url=https://github.com/foxes/videos/issues',
+      'start it with "## [1.2.3] - ", and the date.',
+      'The tag is v1.2.4, but the version in package.json is 1.2.3',
+      'run npm run images:pin',
+    ],
   ],
-  [
-    'with a tag of another version',
-    { tag: 'v1.2.4' },
-    'The tag is v1.2.4, but the version in package.json is 1.2.3',
-  ],
-  [
-    'with changes that have no version yet',
-    { changelog: '## [Unreleased]\n\n## [1.2.3] - 2026-11-19\n' },
-    'CHANGELOG.md starts with Unreleased',
-  ],
-  [
-    'with a version without its day',
-    { changelog: '## [1.2.3] - soon\n' },
-    'start it with "## [1.2.3] - ", and the date.',
-  ],
-  ['with an image by its tag alone', { compose: '    image: postgres:16.15\n' }, 'run npm run images:pin'],
-])('a package %s is refused in one sentence that names the fix', (_what, given, sentence) => {
-  const { status, lines } = check(given);
-  expect(status).toBe(1);
-  expect(lines).toEqual([expect.stringContaining(sentence)]);
-});
-
-test('code without owners is published with a reminder', () => {
-  const { status, lines } = check({ codeOwners: '# * @OWNER\n' });
-  expect(status).toBe(0);
-  expect(lines).toEqual([expect.stringContaining('Reminder: .github/CODEOWNERS lists no owner')]);
+])('a package %s is refused with a sentence for each that names the fix', (_what, given, sentences) => {
+  const lines = sentences.map((sentence) => expect.stringContaining(sentence));
+  expect(check(given)).toEqual({ status: 1, lines });
 });
 
 test("the changelog's newest version is the package's", () => {
@@ -136,84 +102,81 @@ test("the changelog's newest version is the package's", () => {
 });
 
 interface Lock {
-  packages: Record<string, { integrity?: string; link?: boolean }>;
+  packages: Record<
+    string,
+    {
+      version?: string;
+      integrity?: string;
+      license?: string;
+      link?: boolean;
+      dev?: boolean;
+      devOptional?: boolean;
+    }
+  >;
 }
+const readLock = (file: string): Lock => JSON.parse(readFileSync(join(ROOT, file), 'utf8'));
 
-/** Without an integrity, npm installs whatever the registry has under that version, on platforms that we do not try too. */
-const unchecked = ({ packages }: Lock) =>
-  Object.entries(packages)
-    .filter(([path, { integrity = '', link }]) => path !== '' && !link && !integrity.startsWith('sha512-'))
-    .map(([path]) => path);
-
-test('every package in a lock file has an integrity', () => {
+test('every package in a lock file has an integrity, without which npm installs whatever the registry has', () => {
   const files = filesNamed(['package-lock.json']);
   expect(files).toContain('package-lock.json');
   for (const file of files)
-    expect([file, unchecked(JSON.parse(readFileSync(join(ROOT, file), 'utf8')))]).toEqual([file, []]);
-  const packages = { '': {}, 'node_modules/a': { integrity: 'sha512-x' }, 'node_modules/b': {} };
-  expect(unchecked({ packages })).toEqual(['node_modules/b']);
+    for (const [path, { integrity, link }] of Object.entries(readLock(file).packages))
+      if (path !== '' && !link) expect([file, path, integrity?.slice(0, 7)]).toEqual([file, path, 'sha512-']);
 });
+
+const brought = Object.entries(readLock('package-lock.json').packages).filter(
+  ([path, { dev, devOptional }]) => path !== '' && !dev && !devOptional,
+);
 
 /** None of them asks anything of whoever uses the package; MPL-2.0 only of whoever changes that package's own files. */
 const LICENCES = /^(0BSD|Apache-2[.]0|BSD-[23]-Clause|BlueOak-1[.]0[.]0|ISC|MIT|MPL-2[.]0)$/;
 
-interface Component {
-  name: string;
-  version: string;
-  licenses?: { license: { id?: string; name?: string } }[];
-  hashes?: unknown[];
-}
-
-test('the bill of materials lists what the package brings, each with a hash and a licence that asks nothing', () => {
-  const printed = spawnSync('npm', ['run', '--silent', 'sbom'], { cwd: ROOT, encoding: 'utf8', shell: true });
-  const { components }: { components: Component[] } = JSON.parse(printed.stdout);
-  const listed = components.map(({ name, version }) => `${name}@${version}`);
-  const wanted = Object.entries(dependencies).map(([name, version]) => `${name}@${version}`);
-  expect(listed).toEqual(expect.arrayContaining(wanted));
-  expect(components.filter(({ hashes = [] }) => hashes.length === 0)).toEqual([]);
-  const licences = components.flatMap(({ name, licenses = [{ license: {} }] }) =>
-    licenses.map(({ license }) => ({ name, licence: license.id ?? license.name })),
-  );
-  expect(licences.filter(({ licence = '' }) => !LICENCES.test(licence))).toEqual([]);
+test('what the package brings has licences that ask nothing', () => {
+  expect(brought.length).toBeGreaterThan(20);
+  for (const [path, { license }] of brought)
+    expect([path, license]).toEqual([path, expect.stringMatching(LICENCES)]);
 });
 
-describe('the script that pins images', () => {
-  const FILES = ['Dockerfile', 'docker-compose.yml'];
-  const DIGEST = `sha256:${'0f'.repeat(32)}`;
-  beforeEach(() => {
-    for (const file of FILES) copyFileSync(join(ROOT, file), join(folder, file));
-  });
+testAtNight(
+  'the bill of materials lists what the package brings, each with a hash and a licence',
+  async () => {
+    const printed = execFileSync(process.execPath, ['scripts/make-sbom.cjs'], {
+      cwd: ROOT,
+      encoding: 'utf8',
+    });
+    const { components }: { components: { purl: string; hashes: object[]; licenses: object[] }[] } =
+      JSON.parse(printed);
+    const listed = components.map(({ purl }) => decodeURIComponent(purl));
+    const purls = brought.map(
+      ([path, { version }]) => `pkg:npm/${path.split('node_modules/').at(-1)}@${version}`,
+    );
+    expect(listed.sort()).toEqual([...new Set(purls)].sort());
+    for (const component of components)
+      expect([component.hashes.length, component.licenses.length]).toEqual([1, 1]);
+  },
+);
 
-  const texts = (where: string) => FILES.map((file) => readFileSync(join(where, file), 'utf8'));
-
+test('the script that pins images gives each image of others its digest, and takes it away; without Docker it changes nothing', () => {
+  const files = ['Dockerfile', 'docker-compose.yml'];
+  for (const file of files) copyFileSync(join(ROOT, file), join(folder, file));
+  const texts = () => files.map((file) => readFileSync(join(folder, file), 'utf8'));
+  const before = texts();
   /** Runs the script with a Docker that answers so. */
-  function pin(answer: string, ...args: string[]): number | null {
+  const pin = (answer: string, ...args: string[]) => {
     writeFileSync(join(folder, 'docker'), `#!/bin/sh\n${answer}\n`, { mode: 0o755 });
     const env = { ...process.env, PATH: `${folder}:${process.env.PATH}` };
     const script = join(ROOT, scripts['images:pin'].replace('node ', ''));
     return spawnSync(process.execPath, [script, ...args], { cwd: folder, env }).status;
-  }
-
-  test('every image of others gets its digest, a second time too, and loses it again', () => {
-    for (let time = 0; time < 2; time++) expect(pin(`echo ${DIGEST}`)).toBe(0);
-    const [dockerfile = '', compose = ''] = texts(folder);
-    const stages = parseDockerfile(dockerfile);
-    const images = [
-      ...stages.map(({ image }) => image).filter((image) => !stages.some(({ name }) => name === image)),
-      ...Object.values(parseCompose(compose).services).flatMap(({ build, image = '' }) =>
-        build === undefined ? [image] : [],
-      ),
-    ];
-    expect(images.length).toBeGreaterThan(5);
-    for (const image of images) expect(image).toMatch(new RegExp(`^[a-z/-]+:[^@]+@${DIGEST}$`));
-    expect(pin('exit 1', '--remove')).toBe(0);
-    expect(texts(folder).join()).not.toContain('@sha256');
-  });
-
-  test('a Docker that says no digest changes nothing', () => {
-    for (const answer of ['exit 1', 'echo no digest']) expect(pin(answer)).not.toBe(0);
-    expect(texts(folder)).toEqual(texts(ROOT));
-  });
+  };
+  expect([pin('echo no digest'), texts()]).toEqual([1, before]);
+  expect(pin(`echo ${DIGEST}`)).toBe(0);
+  const images = texts()
+    .join('\n')
+    .matchAll(/^(?:FROM| *image:) +(\S+:\S+)/gm);
+  const ofOthers = [...images].map(([, image]) => image).filter((image) => !image?.endsWith(':local'));
+  expect(ofOthers.length).toBeGreaterThan(5);
+  for (const image of ofOthers) expect(image).toMatch(new RegExp(`^[a-z/-]+:[^@]+@${DIGEST}$`));
+  expect([pin('exit 1', '--remove'), texts()]).toEqual([0, before]);
 });
 
 // Needs git.
@@ -223,43 +186,28 @@ describeAtNight('a recorded history', () => {
       cwd: folder,
     });
 
-  /** Commits a history, and releases it under a tag if there is one. */
-  function commitHistory(name: string, tag?: string): void {
-    if (!existsSync(join(folder, '.git'))) git('init', '--quiet');
+  /** Commits a history. */
+  function commitHistory(name: string): void {
     writeFileSync(join(folder, `${name}.json`), '{}');
     git('add', '.');
     git('commit', '--quiet', '--message', name);
-    if (tag !== undefined) git('tag', tag);
   }
 
-  test('that was released is not recorded again, and the sentence says what to do instead', () => {
-    commitHistory('well', 'v0.1.0');
-    commitHistory('held', 'v0.2.0');
-    expect(chooseHistories(folder, ['well', 'held'], ['held'])).toEqual({
-      problem:
-        'held.json was released with v0.2.0, and jobs like it may be running, so it is not recorded again. ' +
-        "Put the change behind patched('…'), or release it as a new pinned version, and record its history under another name.",
-    });
-  });
-
-  test('that is in no release may be recorded again; without names only those that do not exist are', () => {
-    commitHistory('well', 'v0.1.0');
-    expect(chooseHistories(folder, ['well', 'held'], [])).toEqual({ chosen: ['held'] });
+  test('that was released is not recorded again, any other may be; without names those are that do not exist', () => {
+    const stories = ['well', 'held', 'slow'];
+    const choose = (...names: string[]) => chooseHistories(folder, stories, names);
+    git('init', '--quiet');
+    commitHistory('well');
+    git('tag', 'v0.1.0');
     commitHistory('held');
-    expect(chooseHistories(folder, ['well', 'held'], ['held'])).toEqual({ chosen: ['held'] });
-  });
-
-  test('outside a repository is not recorded again', () => {
-    writeFileSync(join(folder, 'well.json'), '{}');
-    expect(chooseHistories(folder, ['well'], ['well']).problem).toMatch(
-      /^well\.json was released with a version that git/,
+    expect([choose('held'), choose()]).toEqual([{ chosen: ['held'] }, { chosen: ['slow'] }]);
+    git('tag', 'v0.2.0');
+    expect(choose('well', 'held').problem).toMatch(
+      /^well\.json was released with v0\.1\.0, .* so it is not recorded again\. Put the change behind patched/,
     );
-    expect(readdirSync(folder)).toEqual(['well.json']);
-  });
-
-  test('with an unknown name is refused with the known ones', () => {
-    expect(chooseHistories(folder, ['well', 'held'], ['wel']).problem).toBe(
-      'There is no story wel. There are: well, held.',
-    );
+    expect(choose('held').problem).toMatch(/^held\.json was released with v0\.2\.0/);
+    rmSync(join(folder, '.git'), { recursive: true });
+    expect(choose('held').problem).toMatch(/^held\.json was released with a version that git/);
+    expect(choose('hel').problem).toBe('There is no story hel. There are: well, held, slow.');
   });
 });

@@ -3,7 +3,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { parseDockerfile } from '../support/compose-file';
 import { argumentsOf, COMMANDS } from './commands';
 import { Jobs, tasksByPrompt } from './jobs';
 import { writeReport } from './page';
@@ -82,7 +81,7 @@ const CONNECT_BY_TLS = `require('@temporalio/worker').NativeConnection.connect({
 
 async function describeImage(transcript: Transcript): Promise<void> {
   const dockerfile = readFileSync(join(__dirname, '../../Dockerfile'), 'utf8');
-  const base = parseDockerfile(dockerfile).at(-1)?.image ?? '';
+  const base = dockerfile.match(/(?<=^FROM )\S+:\S+/gm)?.at(-1) ?? '';
   const { totalMb, ownMb, user } = await imageFacts(base);
   const tried = await evaluate(
     'worker',

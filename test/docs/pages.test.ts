@@ -1,13 +1,4 @@
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
 import { name as packageName, scripts } from '../../package.json';
@@ -44,59 +35,14 @@ const files = pagesIn(ROOT, [
   'examples',
 ]);
 
-test('the README fits into a few screens, and SKILL.md into fewer', () => {
-  expect(readme.split('\n').length).toBeLessThanOrEqual(200);
-  // An agent reads all of it before it begins.
-  expect(skill.trimEnd().split('\n').length).toBeLessThanOrEqual(130);
-});
-
 test('the index lists every page once, under a question', () => {
   const listed = [...readPage('README.md').matchAll(/^- \[.+\]\((.+)\): .+\?$/gm)].map(([, file]) => file);
   expect(listed.sort()).toEqual([...Object.keys(pages), 'decisions/README.md'].sort());
 });
 
-test('every page begins with a paragraph that says who it is for', () => {
-  const others = Object.keys(pages).filter((name) => !/^# .+\n\nFor .+/.test(pages[name] ?? ''));
-  expect(others).toEqual([]);
-});
-
-/** Two paragraphs may end with the same word. */
-const SHORTEST_DOUBLED_CHARS = 12;
-
-/** Without code and tables. */
-function doubledLines(text: string): string[] {
-  const prose = text.replaceAll(/^ *```.*?^ *```$/gms, '').replaceAll(/^ *\|.*$/gm, '');
-  const lines = prose.split('\n').map((line) => line.trim());
-  return lines.filter(
-    (line, index) => line.length >= SHORTEST_DOUBLED_CHARS && lines.indexOf(line) !== index,
-  );
-}
-
-test('no page has the same line of prose twice, which a merge may leave', () => {
-  expect(files.flatMap((file) => doubledLines(read(file)).map((line) => `${file}: ${line}`))).toEqual([]);
-  const fox = 'The quick brown fox';
-  expect(doubledLines(`${fox}\n\njumps over\n\n${fox}\n\n| ${fox} |\n| ${fox} |\n`)).toEqual([fox]);
-});
-
-describe('a link', () => {
-  it('of every page leads to a file and a heading that exist', () => {
-    expect(files.length).toBeGreaterThan(10);
-    expect(brokenLinks(ROOT, files)).toEqual([]);
-  });
-
-  it('to a missing page or heading, or out of the folder, is found', () => {
-    const folder = mkdtempSync(join(tmpdir(), 'videogen-links-'));
-    mkdirSync(join(folder, 'docs'));
-    writeFileSync(join(folder, 'docs/page.md'), '# A page\n\n## The `one` heading\n');
-    const good =
-      '[b](docs/page.md#the-one-heading) `[c](nowhere.md)` [d](https://example.com/#x) [e](#title)';
-    const broken = ['docs/missing.md', 'docs/page.md#other', '#other', '../package.json'];
-    const links = broken.map((link) => `[a](${link})`).join('\n');
-    writeFileSync(join(folder, 'README.md'), `# Title\n\n${good}\n\n${links}\n`);
-    const found = brokenLinks(folder, pagesIn(folder, ['README.md', 'docs']));
-    rmSync(folder, { recursive: true });
-    expect(found).toEqual(broken.map((link) => `README.md -> ${link}`));
-  });
+test('every link of every page leads to a file and a heading that exist', () => {
+  expect(files.length).toBeGreaterThan(10);
+  expect(brokenLinks(ROOT, [...files, 'llms.txt'])).toEqual([]);
 });
 
 test('every file, folder and function of ours that a page names exists', () => {
@@ -174,47 +120,24 @@ test('the page about other services lists every service that was tried, and ever
   expect(BUILT_IN_PROFILES.filter((name) => !section.includes(`\`${name}\``))).toEqual([]);
 });
 
-describe('a decision', () => {
+test('every decision is listed in their index under its title', () => {
   const records = readdirSync(join(ROOT, 'docs/decisions')).filter((name) => name !== 'README.md');
-  const readRecord = (name: string) => readPage(`decisions/${name}`);
-
-  it('is listed in the index under its title, and no other is', () => {
-    const rows = [...readRecord('README.md').matchAll(/^\| \[(.+)\]\((.+)\) \|/gm)];
-    const listed = rows.map(([, title, file]) => [file, title]);
-    const titles = records.map((name) => [name, /^# (.+)$/m.exec(readRecord(name))?.[1]]);
-    expect(records.length).toBeGreaterThan(5);
-    expect(listed.sort()).toEqual(titles.sort());
-  });
-
-  it.each(records)('%s is short, and has context, consequences and what would change it', (name) => {
-    const text = readRecord(name);
-    expect(text.split('\n').length).toBeLessThanOrEqual(41);
-    expect(text).toMatch(/^Status: (accepted|replaced by \[.+\]\(.+\))\.$/m);
-    expect(text.match(/^## .*$/gm)).toEqual([
-      '## Context',
-      '## Decision',
-      '## Consequences',
-      '## What would change our mind',
-    ]);
-  });
+  const titles = records.map((name) => [name, /^# (.+)$/m.exec(readPage(`decisions/${name}`))?.[1]]);
+  const listed = [...readPage('decisions/README.md').matchAll(/^\| \[(.+)\]\((.+)\) \|/gm)];
+  expect(records.length).toBeGreaterThan(5);
+  expect(listed.map(([, title, file]) => [file, title]).sort()).toEqual(titles.sort());
 });
 
 describe('the page about the architecture', () => {
   const page = readPage('architecture.md');
 
-  it('walks one video through few files, each with one sentence', () => {
-    const lines = sectionOf(page, 'One video through the code').matchAll(
-      /^\d+\. `([\w./-]+[.]ts)`:? (.+)$/gm,
-    );
-    const walk = [...lines].map(([, file = '', sentence = '']) => ({ file, sentence }));
+  it('walks one video through few files', () => {
+    const section = sectionOf(page, 'One video through the code');
+    const walk = Array.from(section.matchAll(/^\d+\. `([\w./-]+[.]ts)`/gm), ([, file = '']) => file);
     expect(walk.length).toBeGreaterThan(10);
     // As many as one can read in an hour.
     expect(walk.length).toBeLessThanOrEqual(22);
-    expect(new Set(walk.map(({ file }) => file)).size).toBe(walk.length);
-    for (const { file, sentence } of walk) {
-      expect({ file, exists: existsSync(join(ROOT, file)) }).toEqual({ file, exists: true });
-      expect(sentence).toMatch(/^[^.]+(\.[a-z]+`[^.]*)?\.$/);
-    }
+    expect(walk.filter((file) => !existsSync(join(ROOT, file)))).toEqual([]);
   });
 
   it('has every room of the house in its table of folders', () => {
@@ -242,25 +165,12 @@ describe('SKILL.md', () => {
   });
 });
 
-describe('llms.txt', () => {
+test('llms.txt begins with a title and a summary, and lists every page of docs once', () => {
   const text = read('llms.txt');
-  /** The lines of the lists, each a link and one sentence. */
-  const entries = [...text.matchAll(/^- \[[^\]]+\]\((\S+)\): [A-Z][^.]+[.]$/gm)];
-
-  it('has a title, a summary, a paragraph, and lists of links with one sentence each', () => {
-    const [head = '', ...sections] = text.split(/^## /m);
-    expect(head).toMatch(/^# temporal-videogen\n\n> .+\n\n[^#>-].+\n\n$/);
-    expect(sections.length).toBeGreaterThan(2);
-    const items = sections.flatMap((section) => section.split('\n').slice(1)).filter((line) => line !== '');
-    expect(items).toEqual(entries.map(([line]) => line));
-  });
-
-  it('lists every page of docs once, and every link leads to a file', () => {
-    const names = ['README.md', ...Object.keys(pages)];
-    const links = entries.map(([, link = '']) => link);
-    const listed = links.filter((link) => /^docs\/[^/]+$/.test(link));
-    expect(listed.sort()).toEqual(names.map((name) => `docs/${name}`).sort());
-    expect(new Set(links).size).toBe(links.length);
-    expect(brokenLinks(ROOT, ['llms.txt'])).toEqual([]);
-  });
+  expect(text).toMatch(/^# temporal-videogen\n\n> .+\n\n[^#>-].+\n\n## /);
+  const listed = Array.from(
+    text.matchAll(/^- \[[^\]]+\]\((docs\/[^/)]+)\): [A-Z][^.]+[.]$/gm),
+    ([, page]) => page,
+  );
+  expect(listed.sort()).toEqual(['README.md', ...Object.keys(pages)].map((name) => `docs/${name}`).sort());
 });

@@ -33,46 +33,33 @@ function kubernetesDefinitions(folder) {
   return JSON.parse(readFileSync(join(folder, strict), 'utf8')).$defs;
 }
 
+/** A custom resource's schema lists its fields, and an API server drops others: here they are refused. */
+function strict(_name, value) {
+  const isClosed =
+    value?.type === 'object' && value.properties && !value['x-kubernetes-preserve-unknown-fields'];
+  return isClosed ? { additionalProperties: false, ...value } : value;
+}
+
 function scaledObject(folder) {
   const described = run('go', ['mod', 'download', '-json', `github.com/kedacore/keda/v2@${KEDA}`], folder);
   const file = join(JSON.parse(described).Dir, 'config/crd/bases/keda.sh_scaledobjects.yaml');
   const { openAPIV3Schema } = parse(readFileSync(file, 'utf8')).spec.versions[0].schema;
   openAPIV3Schema.properties.metadata = { $ref: `#/$defs/${METADATA}` };
-  return strict(openAPIV3Schema);
-}
-
-/** A custom resource's schema lists its fields, and an API server drops others: here they are refused. */
-function strict(schema) {
-  if (Array.isArray(schema)) return schema.map(strict);
-  if (schema === null || typeof schema !== 'object') return schema;
-  const copy = Object.fromEntries(Object.entries(schema).map(([name, value]) => [name, strict(value)]));
-  const isClosed =
-    copy.properties?.constructor === Object &&
-    copy.type === 'object' &&
-    !copy['x-kubernetes-preserve-unknown-fields'];
-  return isClosed ? { additionalProperties: false, ...copy } : copy;
+  return JSON.parse(JSON.stringify(openAPIV3Schema, strict));
 }
 
 /** Without what a validator does not read. A property may be called `description` too: that one has an object. */
-function bare(schema) {
-  if (Array.isArray(schema)) return schema.map(bare);
-  if (schema === null || typeof schema !== 'object') return schema;
-  return Object.fromEntries(
-    Object.entries(schema)
-      .filter(
-        ([name, value]) =>
-          !(name === 'description' && typeof value === 'string') && !/^x-kubernetes|^format$/.test(name),
-      )
-      .map(([name, value]) => [name, bare(value)]),
-  );
-}
+const bare = (name, value) =>
+  (name === 'description' && typeof value === 'string') || /^x-kubernetes|^format$/.test(name)
+    ? undefined
+    : value;
 
 const refersTo = (schema) =>
   [...JSON.stringify(schema).matchAll(/#\/\$defs\/([\w.-]+)/g)].map(([, name]) => name);
 
 function needed(definitions, names, found = {}) {
   for (const name of names.filter((one) => found[one] === undefined)) {
-    found[name] = bare(definitions[name]);
+    found[name] = definitions[name];
     needed(definitions, refersTo(found[name]), found);
   }
   return found;
@@ -84,10 +71,9 @@ try {
   const schemas = {
     versions: { Kubernetes: KUBERNETES, KEDA },
     kinds: { ...KINDS, 'keda.sh/v1alpha1 ScaledObject': 'ScaledObject' },
-    $defs: { ...definitions, ScaledObject: bare(scaledObject(folder)) },
+    $defs: { ...definitions, ScaledObject: scaledObject(folder) },
   };
-  const text = JSON.stringify(schemas);
-  writeFileSync(join(__dirname, 'schemas.json'), `${text}\n`);
+  writeFileSync(join(__dirname, 'schemas.json'), `${JSON.stringify(schemas, bare)}\n`);
 } finally {
   rmSync(folder, { recursive: true, force: true });
 }

@@ -13,7 +13,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { readServerOptions } from '../../../src/config/temporal-config';
 import { findDevServer } from '../../../src/temporal-server';
-import { parseCompose, parseDockerfile } from '../../support/compose-file';
 import { type ClusterProgram, findClusterProgram, sourcesOf } from '../../support/temporal-cluster';
 import { docker } from '../stack';
 
@@ -108,13 +107,9 @@ function copyFolder(from: string, to: string): void {
 
 /** The images that docker-compose.yml and the Dockerfile name and that others publish. */
 function foreignImages(): string[] {
-  const { services } = parseCompose(readFileSync(join(ROOT, 'docker-compose.yml'), 'utf8'));
-  const stages = parseDockerfile(readFileSync(join(ROOT, 'Dockerfile'), 'utf8'));
-  const images = [
-    ...stages.map(({ image }) => image).filter((image) => !stages.some(({ name }) => name === image)),
-    ...Object.values(services).flatMap(({ build, image }) => (build === undefined && image ? [image] : [])),
-  ];
-  return [...new Set(images)];
+  const texts = ['docker-compose.yml', 'Dockerfile'].map((file) => readFileSync(join(ROOT, file), 'utf8'));
+  const images = texts.join('\n').matchAll(/^(?:FROM| *image:) +(\S+:\d\S*)/gm);
+  return [...new Set(Array.from(images, ([, image = '']) => image))];
 }
 
 /** Whether there is an image of that name that we did not make. */
