@@ -1,5 +1,5 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { scripts, version } from '../package.json';
@@ -155,29 +155,6 @@ testAtNight(
       expect([component.hashes.length, component.licenses.length]).toEqual([1, 1]);
   },
 );
-
-test('the script that pins images gives each image of others its digest, and takes it away; without Docker it changes nothing', () => {
-  const files = ['Dockerfile', 'docker-compose.yml'];
-  for (const file of files) copyFileSync(join(ROOT, file), join(folder, file));
-  const texts = () => files.map((file) => readFileSync(join(folder, file), 'utf8'));
-  const before = texts();
-  /** Runs the script with a Docker that answers so. */
-  const pin = (answer: string, ...args: string[]) => {
-    writeFileSync(join(folder, 'docker'), `#!/bin/sh\n${answer}\n`, { mode: 0o755 });
-    const env = { ...process.env, PATH: `${folder}:${process.env.PATH}` };
-    const script = join(ROOT, scripts['images:pin'].replace('node ', ''));
-    return spawnSync(process.execPath, [script, ...args], { cwd: folder, env }).status;
-  };
-  expect([pin('echo no digest'), texts()]).toEqual([1, before]);
-  expect(pin(`echo ${DIGEST}`)).toBe(0);
-  const images = texts()
-    .join('\n')
-    .matchAll(/^(?:FROM| *image:) +(\S+:\S+)/gm);
-  const ofOthers = [...images].map(([, image]) => image).filter((image) => !image?.endsWith(':local'));
-  expect(ofOthers.length).toBeGreaterThan(5);
-  for (const image of ofOthers) expect(image).toMatch(new RegExp(`^[a-z/-]+:[^@]+@${DIGEST}$`));
-  expect([pin('exit 1', '--remove'), texts()]).toEqual([0, before]);
-});
 
 // Needs git.
 describeAtNight('a recorded history', () => {

@@ -67,12 +67,9 @@ test('the judge bills what the service saw, whatever the program says', async ()
   expect(bills).toEqual(rows.map(([, , bill]) => bill));
 });
 
-test('a seed has 14 faults and 10 kills, the same each time', () => {
-  const cases = casesOf('7');
-  expect(cases.filter(({ fault }) => fault)).toHaveLength(14);
-  expect(cases.filter(({ when }) => when)).toHaveLength(10);
-  expect(casesOf('7')).toEqual(cases);
-  expect(casesOf('8')).not.toEqual(cases);
+test('a seed has the same faults and kills each time, and another one others', () => {
+  expect(casesOf('7')).toEqual(casesOf('7'));
+  expect(casesOf('8')).not.toEqual(casesOf('7'));
 });
 
 test('every contestant has a program, and packages that are pinned and not ours', () => {

@@ -1,17 +1,16 @@
 import { createHash } from 'node:crypto';
-import { z } from 'zod';
-import { dockerLine, eventually } from './stack';
+import { evaluate, eventually } from './stack';
 
 const JOB_WITHIN_MS = 5 * 60_000;
 
-const videoSchema = z.object({
-  id: z.string(),
-  status: z.enum(['queued', 'in_progress', 'completed', 'failed']),
-  service_task_id: z.string().nullable(),
-  video: z.object({ bytes: z.number(), sha256: z.string() }).nullable(),
-  error: z.object({ code: z.string(), message: z.string() }).nullable(),
-});
-type Video = z.infer<typeof videoSchema>;
+/** A video as the gateway answers it, as far as it is read here. */
+interface Video {
+  id: string;
+  status: 'queued' | 'in_progress' | 'completed' | 'failed';
+  service_task_id: string | null;
+  video: { sha256: string } | null;
+  error: object | null;
+}
 
 /** Makes videos through the gateway of the stack, whatever is killed meanwhile. */
 export class Jobs {
@@ -31,7 +30,7 @@ export class Jobs {
         headers: { 'content-type': 'application/json', 'idempotency-key': prompt },
         body: JSON.stringify({ prompt, duration: 2 }),
       });
-      return answer?.ok ? videoSchema.parse(await answer.json()) : undefined;
+      return answer?.ok ? videoIn(answer) : undefined;
     });
     return id;
   }
@@ -65,12 +64,12 @@ export class Jobs {
   /** How many videos the gateway lists, from Temporal's database. */
   async countListed(): Promise<number> {
     const answer = await this.call('/v1/videos?limit=100');
-    return z.object({ data: z.array(z.unknown()) }).parse(await answer?.json()).data.length;
+    return Object(await answer?.json()).data.length;
   }
 
   private async read(id: string): Promise<Video | undefined> {
     const answer = await this.call(`/v1/videos/${id}`);
-    return answer?.ok ? videoSchema.parse(await answer.json()) : undefined;
+    return answer?.ok ? videoIn(answer) : undefined;
   }
 
   /** Undefined if there was no answer: what serves it may just have been killed. */
@@ -84,20 +83,13 @@ export class Jobs {
   }
 }
 
-const taskSchema = z.object({ taskId: z.string(), request: z.object({ prompt: z.string() }) });
+const videoIn = (answer: Response): Promise<Video> => answer.json();
 
-/** How many tasks the emulator has for each prompt: each is one that a user would have paid for. */
-export async function tasksByPrompt(): Promise<Map<string, number>> {
-  const text = await dockerLine(
-    ...['compose', '--profile', 'emulator', 'exec', '-T', 'emulator', 'cat', '/tasks/tasks'],
-  );
-  const tasks = new Map(
-    text
-      .split('\n')
-      .map((line) => taskSchema.parse(JSON.parse(line)))
-      .map(({ taskId, request }) => [taskId, request.prompt]),
-  );
-  const counts = new Map<string, number>();
-  for (const prompt of tasks.values()) counts.set(prompt, (counts.get(prompt) ?? 0) + 1);
-  return counts;
+/** How many tasks the emulator has for a prompt: each is one that a user would have paid for. */
+export async function countTasks(prompt: string): Promise<number> {
+  const lines = await evaluate('emulator', `console.log(fs.readFileSync('/tasks/tasks', 'utf8'))`);
+  const tasks: { taskId: string; request: { prompt: string } }[] = lines
+    .split('\n')
+    .map((line) => JSON.parse(line));
+  return new Set(tasks.filter((task) => task.request.prompt === prompt).map(({ taskId }) => taskId)).size;
 }

@@ -16,18 +16,6 @@ export interface ComposeReport {
   lines: readonly string[];
 }
 
-const KILL =
-  /^kill -9 of (\S+): well again after ([\d.]+) s; the job ended well after ([\d.]+) s, 1 task paid[.]\n/gm;
-
-/** Says in one line what the kills of single containers did, with their longest times. */
-function joinKills(text: string): string {
-  const kills = [...text.matchAll(KILL)];
-  const longest = (group: number) => Math.max(...kills.map((kill) => Number(kill[group])));
-  const names = kills.map(([, name]) => name).join(', ');
-  const joined = `kill -9 of ${names}, one after the other: healthy again within ${longest(2)} s; each job ended well within ${longest(3)} s, 1 task paid.\n`;
-  return text.replaceAll(KILL, (line) => (line === kills[0]?.[0] ? joined : ''));
-}
-
 /** The part of the page that the command writes. */
 export function transcriptOf({ ranOn, minutes, versions, standIns, lines }: ComposeReport): string {
   const named = Object.entries(versions).map(([name, version]) => `${name} ${version}`);
@@ -36,8 +24,7 @@ export function transcriptOf({ ranOn, minutes, versions, standIns, lines }: Comp
     standIns.length === 0
       ? ''
       : ' The machine could not pull images: `test/compose/report.json` names what stood in for each.';
-  const transcript = joinKills(`${lines.join('\n')}\n`);
-  return `${ran}${instead}\n\n\`\`\`text\n${transcript}\`\`\``;
+  return `${ran}${instead}\n\n\`\`\`text\n${lines.join('\n')}\n\`\`\``;
 }
 
 export function writeReport(report: ComposeReport): void {

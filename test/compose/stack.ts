@@ -1,7 +1,7 @@
-import { spawn } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { z } from 'zod';
+import { promisify } from 'node:util';
 
 const ROOT = join(__dirname, '../..');
 
@@ -11,37 +11,18 @@ const PROJECT = 'videogen-try';
 /** Long enough for a build that fetches every package and image. */
 const LONGEST_COMMAND_MS = 20 * 60_000;
 
-interface Output {
-  stdout: string;
-  stderr: string;
-  seconds: number;
-}
+const run = promisify(execFile);
 
 /** Runs `docker`, in the repository. An error has what it printed. */
-export function docker(args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<Output> {
+export async function docker(args: readonly string[], env: NodeJS.ProcessEnv = {}) {
   const startedAt = performance.now();
-  const child = spawn('docker', args, {
+  const printed = await run('docker', args, {
     cwd: ROOT,
     env: { ...process.env, COMPOSE_PROJECT_NAME: PROJECT, COMPOSE_PROGRESS: 'plain', ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
     timeout: LONGEST_COMMAND_MS,
+    maxBuffer: 64 * 1024 * 1024,
   });
-  const printed = { stdout: '', stderr: '' };
-  child.stdout.setEncoding('utf8').on('data', (text: string) => {
-    printed.stdout += text;
-  });
-  child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    printed.stderr += text;
-  });
-  return new Promise((resolve, reject) => {
-    child.once('error', (error) => reject(new Error(`docker cannot be run: ${error.message}`)));
-    child.once('close', (code) => {
-      const seconds = (performance.now() - startedAt) / 1_000;
-      if (code === 0) return resolve({ ...printed, seconds });
-      const tail = `${printed.stdout}${printed.stderr}`.trim().split('\n').slice(-30).join('\n');
-      reject(new Error(`docker ${args.join(' ')} ended with code ${code}:\n${tail}`));
-    });
-  });
+  return { ...printed, seconds: (performance.now() - startedAt) / 1_000 };
 }
 
 /** One line of `docker`'s output. */
@@ -55,17 +36,11 @@ const ASK_EVERY_MS = 200;
 
 const IMAGE = 'temporal-videogen:local';
 
-const containerSchema = z.object({
-  RestartCount: z.number(),
-  State: z.object({
-    Running: z.boolean(),
-    Pid: z.number(),
-    ExitCode: z.number(),
-    Health: z.object({ Status: z.string() }).optional(),
-  }),
-});
-
-type Container = z.infer<typeof containerSchema>;
+/** What `docker inspect` says of a container, as far as it is read here. */
+interface Container {
+  RestartCount: number;
+  State: { Running: boolean; Pid: number; ExitCode: number; Health?: { Status: string } };
+}
 
 /** Asks until it is so, and fails with `what` after some minutes. */
 export async function eventually<Found>(
@@ -92,8 +67,7 @@ export const containerOf = (service: string): Promise<string> =>
   dockerLine('compose', 'ps', '--all', '--quiet', service);
 
 export async function inspect(container: string): Promise<Container> {
-  const [described] = z.array(z.unknown()).parse(JSON.parse(await dockerLine('inspect', container)));
-  return containerSchema.parse(described);
+  return JSON.parse(await dockerLine('inspect', '--format', '{{json .}}', container));
 }
 
 const isWell = ({ State: { Running, Health } }: Container): boolean =>
@@ -128,32 +102,6 @@ async function killProcess(pid: number): Promise<void> {
     ...['--user', '0', '--cap-drop', 'ALL', '--cap-add', 'KILL'],
     ...['--entrypoint', 'node', IMAGE, '--eval', `process.kill(${pid}, 'SIGKILL')`],
   ]);
-}
-
-export interface ImageFacts {
-  totalMb: number;
-  /** What this repository adds to the image of Node. */
-  ownMb: number;
-  user: string;
-}
-
-const imageSchema = z.object({
-  Size: z.number(),
-  Config: z.object({ User: z.string() }),
-  RootFS: z.object({ Layers: z.array(z.string()) }),
-});
-
-async function inspectImage(name: string): Promise<z.infer<typeof imageSchema>> {
-  const [described] = z.array(z.unknown()).parse(JSON.parse(await dockerLine('image', 'inspect', name)));
-  return imageSchema.parse(described);
-}
-
-/** The size of our image, and how much of it is above the base that its Dockerfile names. */
-export async function imageFacts(base: string): Promise<ImageFacts> {
-  const [own, below] = await Promise.all([inspectImage(IMAGE), inspectImage(base)]);
-  const isOnBase = below.RootFS.Layers.every((layer, index) => own.RootFS.Layers[index] === layer);
-  if (!isOnBase) throw new Error(`${IMAGE} is not built on ${base}.`);
-  return { totalMb: own.Size / 1e6, ownMb: (own.Size - below.Size) / 1e6, user: own.Config.User };
 }
 
 /** Runs a line of JavaScript in the container of a service. */

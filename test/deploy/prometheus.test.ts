@@ -26,20 +26,12 @@ describeAtNight("Prometheus' own linter and engine", () => {
     promcheck = await buildPromcheck();
   }, PROMCHECK_TIMEOUT_MS);
 
-  test('the alerts fire when they should, and only then', () => {
+  test('the alerts fire when they should, and only then, which a test with another threshold notices', async () => {
     expect(promcheck.testRules(TESTS)).toBe('');
-  });
-
-  test.each([
-    ['another threshold', 'le="600"', 'le="1000"', 'VideogenSubmitsWait at 20m'],
-    ['an unknown alert', 'alertname: VideogenNotReady', 'alertname: VideogenNever', 'no alert VideogenNever'],
-  ])('a unit test with %s fails', async (_what, from, to, problem) => {
     const folder = await mkdtemp(join(tmpdir(), 'videogen-alerts-'));
-    const changed = readFileSync(TESTS, 'utf8')
-      .replace('../../deploy', relative(folder, DEPLOY))
-      .replace(from, to);
-    await writeFile(join(folder, 'alerts.yml'), changed);
-    expect(promcheck.testRules(join(folder, 'alerts.yml'))).toContain(problem);
+    const tests = readFileSync(TESTS, 'utf8').replace('../../deploy', relative(folder, DEPLOY));
+    await writeFile(join(folder, 'alerts.yml'), tests.replace('le="600"', 'le="1000"'));
+    expect(promcheck.testRules(join(folder, 'alerts.yml'))).toContain('VideogenSubmitsWait at 20m');
     await rm(folder, { recursive: true });
   });
 
@@ -57,10 +49,5 @@ describeAtNight("Prometheus' own linter and engine", () => {
     const named = [...shown, ...promcheck.namesIn(alerts).map(base)];
     const unknown = named.filter((name) => name.startsWith('videogen_') && !ours.includes(name));
     expect(unknown).toEqual([]);
-  });
-
-  test('an expression with a mistake and a metric without help are noticed', () => {
-    expect(() => promcheck.namesIn(['sum by (videogen_ready'])).toThrow('parse error');
-    expect(promcheck.lint('# TYPE jobs counter\njobs 1\n')).toContain('no help text');
   });
 });

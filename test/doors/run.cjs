@@ -32,12 +32,11 @@ const chosen = Object.entries(ATTACKS).filter(([name]) => name.includes(only));
 const ATTACK_MS = isShort ? 2_000 : 8_000;
 /** Answers that nobody reads are ended within 30 s. */
 const LEFT_WITHIN_MS = 40_000;
-/** Without a key; a short run is one of many tests on the machine, where Node frees memory late. */
-const MOST_MB = isShort ? 500 : 250;
-/** With a key there are bodies and downloads too. */
-const MOST_MB_WITH_A_KEY = isShort ? 500 : 300;
-const MOST_MB_OF_ALL = 300;
-/** For the same reason a short run says nothing about time. */
+/**
+ * With a key there are bodies and downloads too. A short run is one of many tests on the machine, where Node frees memory
+ * late; for the same reason it says nothing about time.
+ */
+const MOST_MB = isShort ? { withKey: 500, without: 500 } : { withKey: 300, without: 250 };
 const SLOWEST_MS = isShort ? Number.POSITIVE_INFINITY : 500;
 const VIDEO_BYTES = 8 * 1024 * 1024;
 const OTHER_KEYS = 14_000;
@@ -86,9 +85,8 @@ async function main() {
     await sleep(WARM_UP_MS);
     const before = await watch.left();
     process.stdout.write(`At rest: ${Math.round(watch.megabytes())} MB.\n`);
-    const isFine =
-      minutes === undefined ? await oneByOne(target, watch, before) : await mixed(target, watch, before);
-    if (!isFine) process.exitCode = 1;
+    for (const [name, attack] of roundsOn(target))
+      if (!(await attackAndReport(name, { watch, before, attack }))) process.exitCode = 1;
   } finally {
     callers.disconnect();
     gateway?.kill('SIGKILL');
@@ -146,8 +144,19 @@ function watcherOf({ gateway, callers, monitorPort }) {
   };
 }
 
+/** The attacks one by one, or all of them at once, each again and again. */
+function roundsOn(target) {
+  const attacks = chosen.map(([name, attack]) => [name, () => attack({ ...target, ms: ATTACK_MS })]);
+  if (minutes === undefined) return attacks;
+  const againAndAgain = async ([, attack]) => {
+    const endsAtMs = performance.now() + Number(minutes) * 60_000;
+    while (performance.now() < endsAtMs) await attack();
+  };
+  return [[`all attacks for ${minutes} min`, () => Promise.all(attacks.map(againAndAgain))]];
+}
+
 /** Attacks, and reports the highest memory of the gateway meanwhile and how the honest callers fared. */
-async function attackAndReport(name, mostMb, { watch, before, attack }) {
+async function attackAndReport(name, { watch, before, attack }) {
   await watch.times();
   let peakMb = 0;
   const sampling = setInterval(() => {
@@ -155,30 +164,7 @@ async function attackAndReport(name, mostMb, { watch, before, attack }) {
   }, SAMPLE_EVERY_MS);
   await attack();
   clearInterval(sampling);
-  return report(name, { peakMb, mostMb, watch, before });
-}
-
-async function oneByOne(target, watch, before) {
-  let isFine = true;
-  for (const [name, attack] of chosen) {
-    const mostMb = name.includes('without a key') ? MOST_MB : MOST_MB_WITH_A_KEY;
-    const once = () => attack({ ...target, ms: ATTACK_MS });
-    isFine = (await attackAndReport(name, mostMb, { watch, before, attack: once })) && isFine;
-  }
-  return isFine;
-}
-
-/** All attacks at once, each again and again. */
-function mixed(target, watch, before) {
-  const endsAtMs = performance.now() + Number(minutes) * 60_000;
-  const again = async (attack) => {
-    while (performance.now() < endsAtMs) await attack({ ...target, ms: ATTACK_MS });
-  };
-  const attack = () => Promise.all(chosen.map(([, one]) => again(one)));
-  return attackAndReport(`all attacks for ${minutes} min`, MOST_MB_OF_ALL, { watch, before, attack });
-}
-
-async function report(name, { peakMb, mostMb, watch, before }) {
+  const mostMb = name.includes('without a key') ? MOST_MB.without : MOST_MB.withKey;
   const { times, errors } = await watch.times();
   const p99 = times[Math.floor(times.length * 0.99)] ?? Number.POSITIVE_INFINITY;
   // The honest callers have files open now and then.
@@ -195,16 +181,11 @@ async function report(name, { peakMb, mostMb, watch, before }) {
     errors.length > 0 && `${errors.length} errors of honest callers, such as ${errors[0]}`,
     !isOver(left) && 'files or streams are left',
   ].filter(Boolean);
-  const figures = [
-    `${Math.round(peakMb)} MB`.padStart(8),
-    `${times.length} calls`.padStart(12),
-    `p99 ${Math.round(p99)} ms`.padStart(14),
-    `max ${Math.round(times.at(-1) ?? Number.NaN)} ms`.padStart(14),
-    `${left.streams} streams`.padStart(12),
-    `${left.files - before.files} files`.padStart(9),
-  ];
+  const slowest = Math.round(times.at(-1) ?? Number.NaN);
+  const figures = `${Math.round(peakMb)} MB, ${times.length} calls, p99 ${Math.round(p99)} ms, max ${slowest} ms`;
+  const leftOver = `${left.streams} streams and ${left.files - before.files} files left`;
   const verdict = problems.length === 0 ? 'ok' : problems.join('; ');
-  process.stdout.write(`${name.padEnd(50)}${figures.join('')}   ${verdict}\n`);
+  process.stdout.write(`${name}: ${figures}, ${leftOver}: ${verdict}\n`);
   return problems.length === 0;
 }
 

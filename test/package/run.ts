@@ -1,6 +1,6 @@
-import { spawn } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { join } from 'node:path';
-import { text } from 'node:stream/consumers';
+import { promisify } from 'node:util';
 import { endWithParent } from '../../src/temporal-server/child-process';
 
 export const ROOT = join(__dirname, '../..');
@@ -18,27 +18,19 @@ export interface Run {
   env?: Record<string, string>;
 }
 
-/** Runs a program until it ends, with any exit code. */
-export async function runToEnd(program: string, args: string[], { cwd, env }: Run) {
-  const child = spawn(program, args, {
-    cwd,
-    env: { ...process.env, NO_COLOR: '1', FORCE_COLOR: '0', ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  endWithParent(child);
-  const ended = new Promise<number | null>((resolve, reject) => {
-    child.once('error', reject);
-    child.once('close', resolve);
-  });
-  const [code, stdout, stderr] = await Promise.all([ended, text(child.stdout), text(child.stderr)]);
-  return { code, stdout, stderr };
-}
+const start = promisify(execFile);
 
 /** Runs a program until it ends. If it fails, the error has its output. */
-export async function run(program: string, args: string[], options: Run) {
-  const { code, stdout, stderr } = await runToEnd(program, args, options);
-  if (code !== 0) throw new Error(`${program} ${args.join(' ')} ended with ${code}:\n${stdout}${stderr}`);
-  return { stdout, stderr };
+export async function run(program: string, args: string[], { cwd, env }: Run) {
+  const running = start(program, args, {
+    cwd,
+    env: { ...process.env, NO_COLOR: '1', FORCE_COLOR: '0', ...env },
+    maxBuffer: 64 * 1024 * 1024,
+  });
+  endWithParent(running.child);
+  return await running.catch((cause) => {
+    throw new Error(`${cause.message}${cause.stdout}`, { cause });
+  });
 }
 
 /** Runs a tool of our node_modules. */

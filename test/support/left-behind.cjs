@@ -17,7 +17,7 @@ async function leftIn(scratch) {
     await sleep(CHECK_INTERVAL_MS);
     processes = processesIn(scratch);
   }
-  for (const { pid } of processes) kill(pid);
+  for (const { pid } of processes) unlessGone(() => process.kill(pid, 'SIGKILL'));
   return [
     ...processes.map(({ pid, command }) => `the process ${pid}, which was killed: ${command.slice(0, 200)}`),
     ...readdirSync(scratch)
@@ -40,47 +40,26 @@ function filesIn(path) {
 
 /** Finds none on systems without /proc. */
 function processesIn(scratch) {
-  const pids = listed('/proc').filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid);
+  const pids = unlessGone(() => readdirSync('/proc'), []).filter((name) => /^\d+$/.test(name));
+  const read = (pid, name) => unlessGone(() => readFileSync(`/proc/${pid}/${name}`, 'utf8'), '');
+  const cwd = (pid) => unlessGone(() => readlinkSync(`/proc/${pid}/cwd`), '');
   return (
     pids
+      .filter((pid) => Number(pid) !== process.pid)
       .filter((pid) =>
-        [readProc(pid, 'cmdline'), readProc(pid, 'environ'), cwd(pid)].some((text) => text.includes(scratch)),
+        [read(pid, 'cmdline'), read(pid, 'environ'), cwd(pid)].some((text) => text.includes(scratch)),
       )
-      .map((pid) => ({ pid: Number(pid), command: readProc(pid, 'cmdline').replaceAll('\0', ' ').trim() }))
+      .map((pid) => ({ pid: Number(pid), command: read(pid, 'cmdline').replaceAll('\0', ' ').trim() }))
       // A zombie has no command.
       .filter(({ command }) => command !== '')
   );
 }
 
-function listed(folder) {
+function unlessGone(act, otherwise) {
   try {
-    return readdirSync(folder);
+    return act();
   } catch {
-    return [];
-  }
-}
-
-function readProc(pid, name) {
-  try {
-    return readFileSync(`/proc/${pid}/${name}`, 'utf8');
-  } catch {
-    return '';
-  }
-}
-
-function cwd(pid) {
-  try {
-    return readlinkSync(`/proc/${pid}/cwd`);
-  } catch {
-    return '';
-  }
-}
-
-function kill(pid) {
-  try {
-    process.kill(pid, 'SIGKILL');
-  } catch {
-    // It has already ended.
+    return otherwise;
   }
 }
 
