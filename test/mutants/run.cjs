@@ -2,8 +2,9 @@
 //   npm run mutants -- --folder src/service --folder workflows/hold.ts --sample 200 --seed 7
 // Stryker's own runner cannot look into Temporal's sandbox. So its instrumenter writes all mutants of a folder into a copy of the
 // repository, where VIDEOGEN_MUTANT says which one is active.
-const { execFileSync, fork } = require('node:child_process');
-const { createHash } = require('node:crypto');
+const { execFileSync, spawn } = require('node:child_process');
+const { createHash, randomUUID } = require('node:crypto');
+const { once } = require('node:events');
 const fs = require('node:fs');
 const { createRequire } = require('node:module');
 const { tmpdir } = require('node:os');
@@ -30,8 +31,8 @@ const BUDGET_MS = 60_000;
 const limitMs = (ms) => 20_000 + 6 * ms;
 const NO_END = 'no end';
 const LONGEST_FILE_MS = 600_000;
-/** Modules stay in the memory of a lane. */
-const RUNS_OF_A_LANE = 60;
+/** How many test files run at once. */
+const SIDE_BY_SIDE = 2;
 
 /** Other words for people are not another behaviour. */
 const wording = {
@@ -85,77 +86,66 @@ function describeMutant({ id, fileName: file, location: { start, end }, replacem
   return { id, file, at: start.line + 1, line, original, replacement: oneLine(replacement) };
 }
 
-/** A process that runs test files in the tree, one after the other. */
-class Lane {
-  runs = 0;
-
-  constructor(tree) {
-    this.tree = tree;
-  }
-
-  /** Returns which tests passed, and one that failed. */
-  async run(order, withinMs) {
-    if (this.runs++ % RUNS_OF_A_LANE === 0) this.end();
-    const stdio = ['ignore', 'ignore', 'ignore', 'ipc'];
-    this.child ??= fork(__filename, ['--lane'], { cwd: this.tree, detached: true, stdio });
-    const { child } = this;
-    const timer = setTimeout(() => this.end(), withinMs);
-    const ran = await new Promise((resolve) => {
-      child.once('message', resolve);
-      child.once('exit', () => resolve({ passed: [], failed: NO_END }));
-      child.send(order);
-    });
-    clearTimeout(timer);
-    child.removeAllListeners();
-    if (ran.failed === NO_END) this.end();
-    return ran;
-  }
-
-  /** With its group, to which Temporal's servers belong. */
-  end() {
-    const { pid, exitCode, signalCode } = this.child ?? { exitCode: 0 };
-    if (exitCode === null && signalCode === null) process.kill(-pid, 'SIGKILL');
-    this.child = undefined;
-  }
-}
-
-/** In a lane: runs the tests of a file, or some of them. */
-async function runTests({ mutant = 'none', file, names = [], log = '' }) {
-  Object.assign(process.env, { VIDEOGEN_MUTANT: mutant, VIDEOGEN_REACHED: log });
-  const rootDir = process.cwd();
-  const { projects } = require(join(rootDir, 'jest.config.js'));
+/** What jest reads in the tree: the project of the server tests, for all files. */
+function writeConfig(tree) {
+  const { projects } = require(join(tree, 'jest.config.js'));
   const server = projects.find(({ displayName }) => displayName === 'server');
+  // Temporal's servers are found once, for all runs.
   const { displayName, globalSetup, globalTeardown, setupFilesAfterEnv, ...shared } = server;
-  const config = JSON.stringify({
+  const config = {
     ...shared,
-    rootDir,
+    rootDir: tree,
     testMatch: ['<rootDir>/test/**/*.test.ts'],
     testPathIgnorePatterns: [],
     setupFilesAfterEnv: ['<rootDir>/test/mutants/note-tests.cjs', ...setupFilesAfterEnv],
-  });
-  const escaped = names.map((name) => name.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&'));
-  const testNamePattern = names.length === 0 ? '' : `^(${escaped.join('|')})$`;
-  const how = { runTestsByPath: true, runInBand: true, silent: true, reporters: [], watchman: false };
-  const { results } = await require('jest').runCLI({ _: [file], $0: '', config, testNamePattern, ...how }, [
-    rootDir,
-  ]);
-  const [{ testResults, failureMessage }] = results.testResults;
-  const failed = testResults.find(({ status }) => status === 'failed')?.fullName ?? failureMessage;
-  const passed = testResults.filter(({ status }) => status === 'passed');
-  return { passed, failed: failed?.trim().split('\n')[0] };
+  };
+  fs.writeFileSync(join(tree, 'mutants.json'), JSON.stringify(config));
 }
 
-/** Works on the items side by side: each lane takes the next one when it has done its last. */
-async function inLanes(lanes, items, work) {
+const running = new Set();
+
+/** Ends a process with its group, to which Temporal's servers belong. */
+function endGroup({ pid }) {
+  try {
+    process.kill(-pid, 'SIGKILL');
+  } catch {
+    // All of it has ended.
+  }
+}
+
+/** Runs the tests of a file, or some of them, in a new process. Returns which passed, and one that failed. */
+async function runTests(tree, { file, names = [], mutant = 'none', log = '' }, withinMs) {
+  const report = join(tree, `${randomUUID()}.report`);
+  const escaped = names.map((name) => name.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&'));
+  const chosen = names.length === 0 ? [] : ['--testNamePattern', `^(${escaped.join('|')})$`];
+  const how = ['--config', 'mutants.json', '--runInBand', '--silent', '--json', '--outputFile', report];
+  const args = [join(ROOT, 'node_modules/jest/bin/jest.js'), ...how, ...chosen, '--runTestsByPath', file];
+  const env = { ...process.env, VIDEOGEN_MUTANT: mutant, VIDEOGEN_REACHED: log };
+  const child = spawn(process.execPath, args, { cwd: tree, env, stdio: 'ignore', detached: true });
+  running.add(child);
+  const timer = setTimeout(() => endGroup(child), withinMs);
+  await once(child, 'close');
+  clearTimeout(timer);
+  endGroup(child);
+  running.delete(child);
+  if (!fs.existsSync(report)) return { passed: [], failed: NO_END };
+  const [{ assertionResults, message }] = JSON.parse(readText(report)).testResults;
+  const failed = assertionResults.find(({ status }) => status === 'failed')?.fullName ?? message;
+  const passed = assertionResults.filter(({ status }) => status === 'passed');
+  return { passed, failed: failed.trim().split('\n')[0] || undefined };
+}
+
+/** Works on the items side by side. */
+async function sideBySide(items, work) {
   const queue = [...items];
-  const takeNext = async (lane) => {
-    for (let item = queue.shift(); item !== undefined; item = queue.shift()) await work(lane, item);
+  const takeNext = async () => {
+    for (let item = queue.shift(); item !== undefined; item = queue.shift()) await work(item);
   };
-  await Promise.all(lanes.map(takeNext));
+  await Promise.all(Array.from({ length: SIDE_BY_SIDE }, takeNext));
 }
 
 /** The tests of a folder: which mutants each reaches, and how long it takes. Kept for as long as the code stays the same. */
-async function readTests(lanes, tree, folder, codeHash) {
+async function readTests(tree, folder, codeHash) {
   const room = Object.keys(TESTS).find((one) => isIn(folder, one)) ?? folder;
   const files = (TESTS[room] ?? [room.split('/')[1]])
     .map((name) => join('test', name))
@@ -164,20 +154,20 @@ async function readTests(lanes, tree, folder, codeHash) {
     .filter((file) => file.endsWith('.test.ts') && !LEFT_OUT.test(file));
   const all = [];
   fs.mkdirSync(CACHE, { recursive: true });
-  await inLanes(lanes, files, async (lane, file) => {
+  await sideBySide(files, async (file) => {
     const known = join(CACHE, `${sha256(codeHash + file + readText(tree, file))}.json`);
-    if (!fs.existsSync(known)) fs.writeFileSync(known, JSON.stringify(await seeTests(lane, tree, file)));
+    if (!fs.existsSync(known)) fs.writeFileSync(known, JSON.stringify(await seeTests(tree, file)));
     all.push(...JSON.parse(readText(known)));
   });
   return all;
 }
 
 /** A test that fails without a mutant would kill all of them, and is left out. */
-async function seeTests(lane, tree, file) {
+async function seeTests(tree, file) {
   const log = join(tree, `${sha256(file)}.log`);
   fs.writeFileSync(log, '');
   const startedAt = Date.now();
-  const { passed, failed } = await lane.run({ file, log }, LONGEST_FILE_MS);
+  const { passed, failed } = await runTests(tree, { file, log }, LONGEST_FILE_MS);
   const tookMs = Date.now() - startedAt;
   say(`${file}: ${passed.length} tests, ${tookMs} ms${failed ? `; without a mutant fails: ${failed}` : ''}`);
   // Under '', what modules reach as they load, and hooks.
@@ -196,7 +186,7 @@ async function seeTests(lane, tree, file) {
 }
 
 /** A test kills a mutant if it fails with it, passes without it, and fails with it again. */
-async function findKiller(lane, tests, mutant) {
+async function findKiller(tree, tests, mutant) {
   const reaching = tests.filter(({ reached }) => reached.includes(mutant)).sort((a, b) => a.ms - b.ms);
   let leftMs = BUDGET_MS;
   const byFile = new Map();
@@ -207,14 +197,9 @@ async function findKiller(lane, tests, mutant) {
   }
   for (const [file, { names, tookMs }] of byFile) {
     const failWith = async (active) =>
-      (await lane.run({ file, names, mutant: active }, limitMs(tookMs))).failed;
+      (await runTests(tree, { file, names, mutant: active }, limitMs(tookMs))).failed;
     const failed = await failWith(mutant);
-    if (failed === undefined) continue;
-    if ((await failWith()) !== undefined) {
-      // What another mutant has left behind may be the cause: once more, in a new process.
-      lane.end();
-      if ((await failWith()) !== undefined) continue;
-    }
+    if (failed === undefined || (await failWith()) !== undefined) continue;
     if (failed === NO_END || (await failWith(mutant)) !== undefined)
       return { isKilled: true, by: `${file}: ${failed}` };
   }
@@ -252,20 +237,18 @@ async function measure(folder, { sample, seed }, scratch) {
   execFileSync(process.execPath, ['scripts/compile.cjs'], { cwd: tree, stdio: 'inherit' });
   require(join(tree, 'test/support/run-typescript.cjs'));
   await require(join(tree, 'test/support/global-setup.ts')).default();
-  const lanes = [new Lane(tree), new Lane(tree)];
-  process.on('exit', () => lanes.forEach((lane) => void lane.end()));
+  writeConfig(tree);
   const rank = ({ id, ...mutant }) => sha256(seed + JSON.stringify(mutant));
   const ranked = mutants.map((mutant) => ({ ...mutant, rank: rank(mutant) }));
   const chosen = ranked.sort((a, b) => a.rank.localeCompare(b.rank)).slice(0, Number(sample));
-  const tests = await readTests(lanes, tree, folder, codeHash);
+  const tests = await readTests(tree, folder, codeHash);
   const results = [];
-  await inLanes(lanes, chosen, async (lane, mutant) => {
-    const result = { ...mutant, ...(await findKiller(lane, tests, mutant.id)) };
+  await sideBySide(chosen, async (mutant) => {
+    const result = { ...mutant, ...(await findKiller(tree, tests, mutant.id)) };
     results.push(result);
     const { isKilled, file, at, by = '' } = result;
     say(`${results.length} of ${chosen.length}: ${isKilled ? 'killed' : 'survived'} ${file}:${at} ${by}`);
   });
-  for (const lane of lanes) lane.end();
   report(folder, mutants, results);
 }
 
@@ -284,16 +267,12 @@ async function main() {
     execFileSync('npm', ['ci', '--no-audit', '--no-fund'], { cwd: __dirname, stdio: 'inherit' });
   const scratch = fs.mkdtempSync(join(tmpdir(), 'videogen-mutants-'));
   process.env.TMPDIR = scratch;
-  process.on('exit', () => fs.rmSync(scratch, { recursive: true, force: true }));
+  process.on('exit', () => {
+    for (const child of running) endGroup(child);
+    fs.rmSync(scratch, { recursive: true, force: true });
+  });
   for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => process.exit(130));
   for (const folder of values.folder) await measure(folder.replace(/\/$/, ''), values, scratch);
 }
 
-/** A lane answers one order after the other. */
-function serve() {
-  process.on('disconnect', () => process.kill(-process.pid, 'SIGKILL'));
-  process.on('message', async (order) => process.send(await runTests(order)));
-}
-
-if (process.argv[2] === '--lane') serve();
-else void main();
+void main();
