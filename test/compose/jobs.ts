@@ -83,7 +83,7 @@ export class Jobs {
   }
 }
 
-const videoIn = (answer: Response): Promise<Video> => answer.json();
+const videoIn = async (answer: Response): Promise<Video> => JSON.parse(await answer.text());
 
 /** How many tasks the emulator has for a prompt: each is one that a user would have paid for. */
 export async function countTasks(prompt: string): Promise<number> {

@@ -107,18 +107,3 @@ test('a run that ends halfway leaves nothing that the next one uses, though the 
   expect(compile()).toEqual([...BUNDLE, 'workflows/job.js'].sort());
   expect(output()).not.toContain('halfway');
 });
-
-test('with --compiled, the output of tsc is kept and bundled, and a source edited while tsc ran is compiled by the next run', () => {
-  const dist = join(folder, 'dist');
-  const made = join(folder, 'made');
-  cpSync(dist, made, { recursive: true });
-  runScript('--clean');
-  expect(readdirSync(dist)).toEqual(['.made-from.json']);
-  appendFileSync(join(folder, 'workflows/job.ts'), 'export const editedMeanwhile = 1;\n');
-  // What tsc made of the sources as they were.
-  const filter = (path: string) => !/[.]made-from[.]json$|[/](page|profiles|bundle[.]js)$/.test(path);
-  cpSync(made, dist, { recursive: true, filter });
-  const copied = ['src/gateway/page/page.css', 'src/service/profiles/ark.yaml'];
-  expect(compile('--compiled')).toEqual([...BUNDLE, ...copied].sort());
-  expect(compile()).toEqual([...BUNDLE, 'workflows/job.js'].sort());
-});

@@ -31,8 +31,8 @@ interface StandIn {
   dockerfile: string;
   /** For the transcript: what it is made of. */
   madeOf: string;
-  /** Puts what the Dockerfile copies into the folder. */
-  prepare(folder: string, version: string): Promise<void>;
+  /** Puts what the Dockerfile copies into the folder, beside the files that stand next to it. */
+  prepare?(folder: string, version: string): Promise<void>;
 }
 
 const say = (line: string) => process.stderr.write(`${line}\n`);
@@ -68,17 +68,11 @@ const STAND_INS: Readonly<Record<string, StandIn>> = {
   postgres: {
     dockerfile: 'postgres.Dockerfile',
     madeOf: "Debian's PostgreSQL 15",
-    async prepare(folder) {
-      copyFileSync(join(__dirname, 'postgres-entrypoint.sh'), join(folder, 'postgres-entrypoint.sh'));
-    },
   },
   'temporalio/server': {
     dockerfile: 'temporal-server.Dockerfile',
     madeOf: 'the server built from its Go module',
-    async prepare(folder) {
-      await copyProgram('temporal-server', folder);
-      copyFileSync(join(__dirname, 'temporal-entrypoint.sh'), join(folder, 'temporal-entrypoint.sh'));
-    },
+    prepare: (folder) => copyProgram('temporal-server', folder),
   },
   'temporalio/admin-tools': {
     dockerfile: 'admin-tools.Dockerfile',
@@ -170,8 +164,9 @@ export async function makeStandIns(): Promise<string[]> {
     say(`${image}: ${standIn.madeOf}`);
     const folder = mkdtempSync(join(tmpdir(), 'videogen-stand-in-'));
     try {
-      await standIn.prepare(folder, version);
-      const file = join(__dirname, standIn.dockerfile);
+      cpSync(__dirname, folder, { recursive: true });
+      await standIn.prepare?.(folder, version);
+      const file = join(folder, standIn.dockerfile);
       await docker(['build', '--label', `${LABEL}=true`, '--tag', image, '--file', file, folder]);
     } finally {
       rmSync(folder, { recursive: true, force: true });
