@@ -6,7 +6,7 @@ import { GRPC_STATUS } from '../../src/contract/error-code';
 import { DecisionRefused } from '../../src/contract/lost-submit';
 import { VideoFailure } from '../../src/contract/video-failure';
 import { reset } from '../support/reset';
-import { gatewayName, numbersTo, type PlannedJob, workerName } from './plan';
+import { gatewayName, type PlannedJob, workerName } from './plan';
 import { note, type Programs } from './programs';
 
 /** What the caller of a job was told in the end. */
@@ -308,8 +308,7 @@ export class Callers {
 
   /** The worker that has sent its request; undefined if none does. */
   private untilPost({ prompts }: PlannedJob): Promise<number | undefined> {
-    const workers = numbersTo(this.programs.plan.workers);
-    return this.programs.nextPost(JSON.stringify(prompts[0]), workers, POST_WITHIN_MS);
+    return this.programs.nextPost(JSON.stringify(prompts[0]), POST_WITHIN_MS);
   }
 
   private async waitsInSubmit(name: string): Promise<boolean> {

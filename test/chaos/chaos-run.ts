@@ -18,6 +18,8 @@ export interface ChaosOptions {
   lengthMs: number;
   workers?: number;
   gateways?: number;
+  /** What happens to the programs, instead of what the seed says. */
+  events?: readonly PlannedEvent[];
   broken?: string;
   temporalCli: string;
   cluster?: { address: string; database: Part; stop(): Promise<void> };
@@ -33,7 +35,7 @@ export interface ChaosReport extends Omit<Verdict, 'partFiles'> {
 
 /** After the interference, jobs have this long to end. A lost worker takes Temporal 20 s, and an operator 6 s. */
 const JOBS_END_WITHIN_MS = 150_000;
-const NEXT_POST_WITHIN_MS = 5_000;
+const NEXT_POST_WITHIN_MS = 10_000;
 /** Its attempts are 5, 15, 45, 135 and 405 s apart, and five of them may fail before the interference ends. */
 const WEBHOOKS_WITHIN_MS = 450_000;
 const JANITOR_WITHIN_MS = 20_000;
@@ -44,7 +46,8 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
   const { seed, jobs, lengthMs, workers = 3, gateways = 2, cluster, say = () => undefined } = options;
   const startedAtMs = Date.now();
   const folder = mkdtempSync(join(tmpdir(), 'videogen-chaos-'));
-  const plan = makePlan({ seed, jobs, lengthMs, workers, gateways, hasDatabase: cluster !== undefined });
+  const seeded = makePlan({ seed, jobs, lengthMs, workers, gateways, hasDatabase: cluster !== undefined });
+  const plan = { ...seeded, events: options.events ?? seeded.events };
   const over = new AbortController();
   setMaxListeners(0, over.signal);
   const programs = await Programs.start({ ...options, plan, folder });
@@ -153,9 +156,9 @@ async function happen(programs: Programs, event: PlannedEvent): Promise<string |
       await programs.part(event.part).kill(event.downMs);
       return `kills of a ${kindOf(event.part)}`;
     case 'kill-after-post': {
-      const { worker, afterMs, downMs } = event;
-      const posted = await programs.nextPost('', [worker], NEXT_POST_WITHIN_MS);
-      if (posted === undefined || programs.part(workerName(worker)).isBusy) return undefined;
+      const { afterMs, downMs } = event;
+      const worker = await programs.nextPost('', NEXT_POST_WITHIN_MS);
+      if (worker === undefined || programs.part(workerName(worker)).isBusy) return undefined;
       await sleep(afterMs);
       await programs.part(workerName(worker)).kill(downMs);
       return 'kills of a worker after a POST';
@@ -195,6 +198,7 @@ async function untilWebhooksEnd(programs: Programs): Promise<void> {
 /** What killed workers have left is removed by the janitor of a worker that starts a day later: here the files are made old. */
 async function untilSwept(programs: Programs): Promise<void> {
   const parts = () => filesIn(programs.storage).filter((file) => file.endsWith('.part'));
+  if (parts().length === 0) return;
   const old = new Date(Date.now() - TWO_DAYS_MS);
   for (const file of parts()) utimesSync(file, old, old);
   await programs.part(workerName(1)).kill(0);

@@ -5,8 +5,8 @@ import type { CalledJob } from './callers';
 import { readLedger } from './ledger';
 import { note, type Programs } from './programs';
 
-/** What was sent before the hold began has arrived by then: no line stalls for longer. */
-const DECIDE_AFTER_MS = 6_000;
+/** Longer than the longest stall, and everything that was sent before the hold began has arrived. */
+const ARRIVES_WITHIN_MS = 2_000;
 const ROUND_MS = 1_000;
 const CARELESS_SHARE = 0.2;
 const QUERIES_AT_ONCE = 4;
@@ -26,6 +26,10 @@ export async function operate(
 ): Promise<Decided> {
   const decided: Decided = { careless: 0, flaws: [] };
   const random = seededRandom(`operator ${programs.plan.seed}`);
+  const stallsMs = programs.plan.events.map((event) =>
+    event.kind === 'line' && event.trouble.kind === 'stall' ? event.trouble.ms : 0,
+  );
+  const decideAfterMs = Math.max(...stallsMs) + ARRIVES_WITHIN_MS;
   /** It is careless once with a job, or the job would never end. */
   const wasCareless = new Set<string>();
 
@@ -42,7 +46,7 @@ export async function operate(
     const job = programs.videos.handle(name);
     const { phase, hold, service } = await job.progress();
     const heldMs = Date.now() - Date.parse(hold?.since ?? '');
-    if (phase !== 'needs-decision' || !(heldMs > DECIDE_AFTER_MS)) return;
+    if (phase !== 'needs-decision' || !(heldMs > decideAfterMs)) return;
     const foreign = carelessTask(name);
     if (foreign !== undefined) {
       decided.careless++;

@@ -40,8 +40,8 @@ export interface PlannedJob {
 /** What is done to a part of the whole, and when. */
 export type PlannedEvent = { atMs: number } & (
   | { kind: 'kill'; part: string; downMs: number }
-  /** So long after the next POST of this worker. */
-  | { kind: 'kill-after-post'; worker: number; afterMs: number; downMs: number }
+  /** The worker that makes the next POST, so long after it. */
+  | { kind: 'kill-after-post'; afterMs: number; downMs: number }
   | { kind: 'freeze'; part: string; ms: number }
   /** Between the connection of a POST and its first byte, for longer than Temporal waits for a heartbeat. */
   | { kind: 'freeze-at-post'; worker: number; ms: number }
@@ -53,7 +53,7 @@ export type PlannedEvent = { atMs: number } & (
 
 export interface Plan extends PlanOptions {
   planned: PlannedJob[];
-  events: PlannedEvent[];
+  events: readonly PlannedEvent[];
 }
 
 const ITEMS = 5;
@@ -89,7 +89,8 @@ export function makePlan(options: PlanOptions): Plan {
   for (let videos = 0, number = 0; videos < jobs; number++) {
     const dice = random();
     const isBatch = jobs - videos >= ITEMS && dice < 0.05;
-    const kind = isBatch ? 'batch' : dice < 0.27 ? 'gateway' : dice < 0.39 ? 'fallback' : 'single';
+    const other = dice < 0.27 ? (gateways > 0 ? 'gateway' : 'single') : dice < 0.39 ? 'fallback' : 'single';
+    const kind = isBatch ? 'batch' : other;
     const count = kind === 'batch' ? ITEMS : 1;
     const of = kind === 'batch' ? (item: number) => `, clip ${item + 1}` : () => '';
     planned.push({
@@ -109,17 +110,16 @@ export function makePlan(options: PlanOptions): Plan {
     for (let left = Math.max(1, Math.round(lengthMs / everyMs)); left > 0; left--)
       events.push(add(between(lengthMs * 0.04, lengthMs * 0.92)));
   };
+  const downMs = () => between(0, 1_500);
+  often(24_000 / workers, (atMs) => ({
+    kind: 'kill-after-post',
+    atMs,
+    afterMs: between(0, 300),
+    downMs: downMs(),
+  }));
   for (const worker of numbersTo(workers)) {
     const part = workerName(worker);
-    const downMs = () => between(0, 1_500);
     often(60_000, (atMs) => ({ kind: 'kill', part, atMs, downMs: downMs() }));
-    often(24_000, (atMs) => ({
-      kind: 'kill-after-post',
-      worker,
-      atMs,
-      afterMs: between(0, 300),
-      downMs: downMs(),
-    }));
     often(60_000, (atMs) => ({ kind: 'freeze', part, atMs, ms: between(500, 7_000) }));
     const disk = () => oneOf(['ENOSPC', 'EIO', 'slow', 'stall'] as const);
     often(30_000, (atMs) => ({ kind: 'disk', worker, atMs, disk: disk(), ms: between(1_000, 5_000) }));

@@ -126,7 +126,7 @@ export class Programs {
   }
 
   /** The worker whose POST is the next that says this; undefined if none comes. */
-  nextPost(says: string, workers: readonly number[], withinMs: number): Promise<number | undefined> {
+  nextPost(says: string, withinMs: number): Promise<number | undefined> {
     return new Promise((resolve) => {
       const stop: (() => void)[] = [];
       const end = (worker?: number) => {
@@ -135,7 +135,7 @@ export class Programs {
         resolve(worker);
       };
       const late = setTimeout(end, withinMs);
-      for (const worker of workers)
+      for (const worker of numbersTo(this.plan.workers))
         for (const service of SERVICES)
           stop.push(
             this.line(`${workerName(worker)}:${service}`).onPost((text) => {

@@ -15,8 +15,10 @@ import type { Emulator } from '../../src/testing';
 import { startEmulator } from '../../src/testing/emulator';
 import { seededRandom } from '../../src/testing/seeded-random';
 import { noiseVideo } from '../../src/testing/video/make-video';
+import { type ChaosOptions, runChaos } from '../chaos/chaos-run';
+import type { PlannedEvent } from '../chaos/plan';
 import { ledgerOf } from '../support/ledger-of';
-import { testAtNight } from '../support/nightly';
+import { atLength, testAtNight } from '../support/nightly';
 import { plainHistory } from '../support/plain-history';
 import { postsOf } from '../support/posts';
 import { REPLAY, SEED } from '../support/seed';
@@ -373,4 +375,41 @@ test('a worker that shuts down waits for the answer to a request in flight, and 
   expect(await jobs.submitter.kill('SIGTERM')).toBe(0);
   const { taskId } = await job.result();
   expect(generationsOf('drained')).toMatchObject([{ taskId }]);
+});
+
+describe('of videos that are made while everything fails', () => {
+  /** While the jobs start: Temporal gives up what a killed worker had after 20 s. */
+  const EVENTS: PlannedEvent[] = [
+    { atMs: 400, kind: 'kill-after-post', afterMs: 0, downMs: 0 },
+    { atMs: 1_000, kind: 'line', line: 'worker-2:alpha', trouble: { kind: 'cut', ms: 500 } },
+    { atMs: 1_500, kind: 'disk', worker: 2, disk: 'ENOSPC', ms: 1_000 },
+    { atMs: 2_500, kind: 'kill', part: 'temporal', downMs: 0 },
+    { atMs: 3_500, kind: 'kill-after-post', afterMs: 100, downMs: 0 },
+    { atMs: 4_000, kind: 'freeze', part: 'worker-1', ms: 1_000 },
+    { atMs: 4_500, kind: 'kill', part: 'service', downMs: 500 },
+  ];
+  const inSuite = { jobs: 14, lengthMs: 6_000, gateways: 0, events: EVENTS };
+  const size = atLength<Partial<ChaosOptions>>(inSuite, { jobs: 30, lengthMs: 40_000, gateways: 1 });
+
+  test('none is lost, paid twice, corrupt or left behind', async () => {
+    const { flaws, lost, paidTwice, corrupt, leftBehind, table } = await runChaos({
+      seed: 'fox',
+      jobs: 1,
+      lengthMs: 1,
+      workers: 2,
+      temporalCli: process.env.VIDEOGEN_TEMPORAL_CLI ?? '',
+      ...size,
+    });
+    expect(flaws).toEqual([]);
+    expect({ lost, paidTwice, corrupt, leftBehind }).toEqual({
+      lost: 0,
+      paidTwice: 0,
+      corrupt: 0,
+      leftBehind: 0,
+    });
+    // Without these it would show nothing.
+    expect(table['kills of a worker after a POST']).toBeGreaterThan(0);
+    expect(table['kills of a temporal']).toBeGreaterThan(0);
+    expect(table.decisions).toBeGreaterThan(0);
+  }, 300_000);
 });
