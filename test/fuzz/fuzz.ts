@@ -11,13 +11,16 @@ import type { Target } from './target';
 const SHRINK_MS = 30_000;
 const GARBAGE_EVERY = 200;
 
-export interface FuzzOptions {
+interface FuzzOptions {
   name: string;
   seed: number;
+  /** Of a round. Each has a seed of its own, to repeat it alone. */
   runs: number;
+  /** No round begins after this, but for the first. */
+  untilMs: number;
 }
 
-export interface FuzzReport {
+interface FuzzReport {
   runs: number;
   refused: number;
   /** The first finding, as small as it could be made, as a case to paste. */
@@ -42,34 +45,16 @@ export async function withTarget<Input, T>(
   }
 }
 
-const RUNS_OF_A_ROUND = 300;
-
-/** Feeds a target until something is found or the time ends. Each round has a seed of its own, to repeat it alone. */
-export async function fuzzUntil<Input>(
-  target: Target<Input>,
-  folder: string,
-  { name, seed, untilMs }: { name: string; seed: number; untilMs: number },
-): Promise<FuzzReport> {
-  let runs = 0;
-  let refused = 0;
-  for (let round = 0; Date.now() < untilMs; round++) {
-    const report = await fuzz(target, folder, { name, seed: seed + round, runs: RUNS_OF_A_ROUND });
-    runs += report.runs;
-    refused += report.refused;
-    if (report.finding !== undefined) return { ...report, runs, refused };
-  }
-  return { runs, refused };
-}
-
-/** Feeds a target until something is found. */
+/** Feeds a target until something is found or the time ends. */
 export async function fuzz<Input>(
   target: Target<Input>,
   folder: string,
-  { name, seed, runs }: FuzzOptions,
+  { name, seed, runs, untilMs }: FuzzOptions,
 ): Promise<FuzzReport> {
   const watchdog = startWatchdog(`the target ${name} with the seed ${seed}`);
   let tried = 0;
   let refused = 0;
+  let seedOfRound = seed;
   let smallest: { input: Input; problems: string[] } | undefined;
   let shrinkUntilMs = Number.POSITIVE_INFINITY;
   const property = fc.asyncProperty(target.inputs, async (input) => {
@@ -85,20 +70,21 @@ export async function fuzz<Input>(
   });
   try {
     await fc.check(property, { seed, numRuns: runs });
+    while (smallest === undefined && Date.now() < untilMs)
+      await fc.check(property, { seed: ++seedOfRound, numRuns: runs });
   } finally {
     await watchdog.stop();
   }
-  return { runs: tried, refused, ...(smallest && { finding: describeFinding(name, seed, tried, smallest) }) };
+  return { runs: tried, refused, ...(smallest && { finding: describeFinding(name, seedOfRound, smallest) }) };
 }
 
 function describeFinding(
   target: string,
   seed: number,
-  run: number,
   { input, problems }: { input: unknown; problems: string[] },
 ): string {
   return [
-    `${target}: input ${run} of the seed ${seed}, as a case for test/fuzz/cases.ts:`,
+    `${target} with the seed ${seed}, as a case for test/fuzz/fuzz.test.ts:`,
     ...problems.slice(0, 5).map((problem) => `  // ${problem.replaceAll('\n', '\n  // ')}`),
     `  { target: '${target}', name: '', input: ${fc.stringify(input)} },`,
   ].join('\n');

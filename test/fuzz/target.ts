@@ -20,8 +20,6 @@ export interface Target<Input> {
   plain: Input;
   /** How many inputs the suite tries. */
   inSuite: number;
-  /** Nothing is refused: every input has some outcome. */
-  takesEverything?: boolean;
   /** Whether it calls a server on this machine or starts a process; the others may do neither. */
   connects?: boolean;
   /** The most processor time of one input, if it is more than a second. */

@@ -1,5 +1,5 @@
 import type { Target } from './target';
-import { answers, savedAnswers } from './targets/answers';
+import { answers } from './targets/answers';
 import { batchInputs, jobInputs } from './targets/inputs';
 import { profiles } from './targets/profiles';
 import { storageKeys } from './targets/storage-keys';
@@ -11,7 +11,6 @@ export const TARGETS = {
   'batch inputs': batchInputs,
   profiles,
   answers,
-  'saved answers': savedAnswers,
   videos,
   'storage keys': storageKeys,
 };

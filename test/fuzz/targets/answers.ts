@@ -1,12 +1,9 @@
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer, type Server } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { createVideoActivities } from '../../../activities';
-import { explain } from '../../../src/cli/explain';
 import {
   createVideoService,
   recordAnswers,
@@ -15,7 +12,6 @@ import {
 } from '../../../src/service';
 import { createFileStorage } from '../../../src/storage';
 import { createLogger } from '../../../src/worker/logger';
-import { FakeTerminal } from '../../cli/fake-terminal';
 import { PROVIDERS } from '../../service/provider-answers';
 import { fc } from '../../support/properties';
 import { anyText, edited, jsonValue, longText, weighted } from '../hostile';
@@ -250,27 +246,3 @@ async function act(call: Answer['call'], service: VideoService, folder: string) 
   texts.push(JSON.stringify(result) ?? '');
   return { texts, data };
 }
-
-/** The same answers, saved by hand and read by `videogen explain`. */
-export const savedAnswers: Target<{ status: string; json: boolean; text: string }> = {
-  inputs: fc.record({
-    status: fc.constantFrom('200', '202', '404', '429'),
-    json: fc.boolean(),
-    text: weighted(
-      [3, body],
-      [1, body.map((one) => JSON.stringify({ call: 'poll', status: 200, body: one }))],
-    ),
-  }),
-  plain: { status: '200', json: false, text: '{"task_id":"t-1","state":"busy"}' },
-  inSuite: 60,
-  takesEverything: true,
-  async feed({ text, ...options }) {
-    const terminal = new FakeTerminal({ VIDEO_API_KEY: KEY });
-    const folder = mkdtempSync(join(tmpdir(), 'videogen-answers-'));
-    const file = join(folder, 'answer.json');
-    writeFileSync(file, text);
-    await explain(file, options, terminal);
-    rmSync(folder, { recursive: true });
-    return { texts: [terminal.stdout, terminal.stderr] };
-  },
-};
