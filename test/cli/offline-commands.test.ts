@@ -125,6 +125,13 @@ Everything was understood.
     expect(out).toContain(line);
   });
 
+  it('shows nothing of the key that an answer repeats which was saved by hand', async () => {
+    const answer = save('{"error":"no account has the key sk-fox-7Kq2-Wm9"}');
+    const { out } = await explain([answer, '--status', '401'], { VIDEO_API_KEY: 'sk-fox-7Kq2-Wm9' });
+    expect(out).toContain('no account has the key');
+    expect(out).not.toContain('7Kq2');
+  });
+
   it('reads the folder that a worker recorded', async () => {
     const record = recordAnswers(folder);
     record({ headers: {}, call: 'submit', status: 200, body: '{"ticket":{"no":7}}' });
