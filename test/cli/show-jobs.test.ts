@@ -8,14 +8,12 @@ import { reportError } from '../../src/cli/exit-codes';
 import { findJob } from '../../src/cli/find-job';
 import { followJob } from '../../src/cli/follow-jobs';
 import {
-  ageText,
   holdNotes,
   type JobRow,
   jobTable,
   liveLine,
   type Progress,
   progressLine,
-  rowLine,
   storedLines,
 } from '../../src/cli/job-lines';
 import type { JobsSession } from '../../src/cli/open-jobs';
@@ -63,11 +61,6 @@ const held = (since = startedAt): JobProgress => ({
   phase: 'needs-decision',
   hold: { since, until, message: 'It was lost.' },
 });
-const downloading: JobProgress = {
-  ...waiting(100),
-  phase: 'downloading',
-  task: { state: 'succeeded', word: 'done', percent: 100 },
-};
 const problem: JobProgress['problem'] = { type: 'RateLimited', message: 'HTTP 429 slow down', count: 2 };
 const troubled: JobProgress = { ...waiting(27.4), problem, cost: { estimated: usd(0.5) } };
 
@@ -90,7 +83,7 @@ const row = (more: Partial<JobRow>): JobRow => ({
   taskQueue: 'films',
   ...more,
 });
-const live = (progress: JobRow['progress'], nowMs = at45s) => liveLine(row({ progress }), nowMs);
+const live = (progress: JobRow['progress']) => liveLine(row({ progress }), at45s);
 
 const NOW = Date.parse('2026-11-16T12:00:00Z');
 const report = (more: Partial<StatusReport>): StatusReport => ({
@@ -116,13 +109,6 @@ describe('a line', () => {
     expect(live({ ...waiting(27.4), nextPollAt: new Date(START + 50_000).toISOString() })).toBe(
       '███░░░░░░░  45 s  waiting 27 %, next poll in 5 s, the service says rendering, task task_1',
     );
-    expect(live(downloading)).toBe('45 s  downloading, the service says done, task task_1');
-    expect(live(undefined)).toBe('45 s  waiting');
-    // The clocks of worker and caller differ.
-    expect(live(waiting(), START - 5_000)).toContain('  0 s  ');
-    expect(live({ ...batchOf(6), failed: 4 })).toBe('███░░░░░░░  45 s  6 of 40 stored, 4 failed');
-    // Not 100 before all items have ended.
-    expect(live({ ...batchOf(940), items: 1_000 })).toContain('█████████░  ');
   });
 
   it('is one line without control characters, whatever is in it', () => {
@@ -147,62 +133,22 @@ describe('a line', () => {
   });
 });
 
-test('a time is in seconds up to two minutes, in minutes up to two hours, and so on', () => {
-  const ages = [-5, 119_999, 120_000, 7_200_000, 172_800_000].map(ageText);
-  expect(ages).toEqual(['0 s', '119 s', '2 min', '2 h', '2 d']);
-});
-
-test('a submit that waits for its next attempt says why and for how long', () => {
-  const nextAttemptAt = new Date(START + 8_000).toISOString();
-  const retrying = { activity: 'submitVideo', attempt: 2, message: 'HTTP 429', nextAttemptAt };
-  const waits = row({ retrying, progress: submitting });
-  expect(rowLine(waits, START)).toBe('submitting, attempt 2 in 8 s: HTTP 429');
-  // In a pipe, without what changes every second.
-  expect(rowLine(waits)).toBe('submitting, attempt 2: HTTP 429');
-});
-
-test('the table of list has aligned columns with one cost, and a very long name shifts its own line alone', () => {
-  const ended = { state: 'succeeded', endedAt: startedAt } as const;
-  const retrying = { activity: 'submitVideo', attempt: 4, message: 'HTTP 429' };
-  const rows = [
-    row({ taskId: 'task_0a285c4d', cost: { estimated: usd(0.5) } }),
-    row({ phase: 'submitting', retrying }),
-    row({ isCancelling: true }),
-    row({ workflowId: 'x'.repeat(60), state: 'failed', failure: 'NoVideo', endedAt: startedAt }),
-    row({ kind: 'batch', state: 'failed', counts: { items: 40, succeeded: 38, failed: 2 } }),
-    row({ ...ended, workflowId: '雪の中の狐', cost: { estimated: usd(0.5), charged: usd(0.45) } }),
-    row({ ...ended, cost: { unknown: 'the request has no duration' } }),
-  ];
-  const wide = (name: string, columns = 48) => name.padEnd(columns);
-  expect(jobTable(rows, START + 90_000)).toEqual([
-    `${wide('NAME')}  STATE      AGE   PHASE                            TASK           COST`,
-    `${wide('fox-1')}  running    90 s  waiting                          task_0a285c4d  0.50 USD`,
-    `${wide('fox-1')}  running    90 s  submitting, attempt 4: HTTP 429`,
-    `${wide('fox-1')}  running    90 s  cancelling`,
-    `${'x'.repeat(60)}  failed     90 s  NoVideo`,
-    `${wide('fox-1')}  failed     90 s  38 of 40 stored, 2 failed`,
-    // Each of these characters is two columns wide.
-    `${wide('雪の中の狐', 43)}  succeeded  90 s                                                  0.45 USD`,
-    `${wide('fox-1')}  succeeded  90 s`,
-  ]);
-});
-
-test('a stored video is described with its format, task, polls, location, cost and warnings', () => {
-  const video = { uri: 'file:///fox.mp4', bytes: 1_948_997, sha256: 'abc', contentType: 'video/mp4' };
-  const format = { width: 1280, height: 720, durationSeconds: 5, codec: 'avc' };
+test('a video costs what the service charged, in its table and at its end', () => {
+  const cost = { estimated: usd(0.5), charged: usd(0.45) };
+  expect(jobTable([row({ cost })]).at(1)).toMatch(/ 0\.45 USD$/);
+  const video = { uri: 'file:///fox.mp4', bytes: 1, sha256: 'abc', contentType: 'video/mp4' };
   const result: JobResult = {
     taskId: 'task_1',
-    video: { ...video, ...format },
+    video,
     polls: 4,
-    waitedMs: 60_000,
-    warnings: ['720p was asked for, it is 640x360'],
-    cost: { estimated: usd(0.5), charged: usd(0.45) },
+    waitedMs: 1,
+    warnings: ['it is 640x360'],
+    cost,
   };
-  expect(storedLines(result, '/copies/fox.mp4')).toEqual([
-    'Stored 1280x720, 5 s, avc, video/mp4, 1948997 bytes, SHA-256 abc, of task task_1 after 4 polls.',
+  expect(storedLines(result, '/copies/fox.mp4').slice(1)).toEqual([
     'It is at file:///fox.mp4, copied to /copies/fox.mp4.',
     'Cost: 0.45 USD charged (estimated 0.50 USD).',
-    'Note: 720p was asked for, it is 640x360.',
+    'Note: it is 640x360.',
   ]);
 });
 
@@ -226,18 +172,6 @@ describe('the summary of a batch', () => {
     const { href: uri } = pathToFileURL(join(folder, 'results.jsonl'));
     return summaryLines({ ...counts, results: { key: 'results.jsonl', uri } }, {});
   };
-
-  it('has the counts and the cost, and of a batch without failures nothing else', async () => {
-    const cost = { estimated: { sums: [usd(1.5)], unknown: 0 }, spent: { sums: [usd(0.9)], unknown: 1 } };
-    expect(await summary({ items: 2, succeeded: 2, failed: 0, cost })).toEqual([
-      'Stored 2 of 2 videos.',
-      'Cost: 0.90 USD + 1 of unknown cost (estimated 1.50 USD).',
-    ]);
-    // Neither if the results are malformed.
-    writeFileSync(join(folder, 'results.jsonl'), '{"item":1\n');
-    const malformed = await summary({ items: 3, succeeded: 1, failed: 2 });
-    expect(malformed).toEqual(['Stored 1 of 3 videos, 2 failed.']);
-  });
 
   it('has a line for each of ten failed items, and says whether to run the batch again', async () => {
     write([stored(1), failed(2), stored(3), failed(10)]);
@@ -267,26 +201,14 @@ test('the status of a job shows what happened, what to do, and the command', () 
     'advice    Wait.',
     '  videogen retry fox-1',
   ]);
-
-  const refusedBy = [{ service: 'fal', failure: 'Unauthorized' as const, message: 'HTTP 401.' }];
-  const hold = { since: '', until: '2026-11-17T11:00:00.000Z', message: 'A paid task may exist.' };
-  const running = report({
-    state: 'running',
-    failure: undefined,
-    endedAt: undefined,
-    isCancelling: true,
-    retrying: { activity: 'submitVideo', attempt: 3, message: 'HTTP 429' },
-    progress: { ...held(), hold, refusedBy, service: 'veo' },
-  });
-  expect(reportLines(running, NOW)).toEqual(
+  const retrying = { activity: 'submitVideo', attempt: 3, message: 'HTTP 429' };
+  const running = report({ state: 'running', failure: undefined, retrying, progress: held() });
+  expect(reportLines(running, START)).toEqual(
     expect.arrayContaining([
-      'state     running: cancellation requested',
       'phase     needs a decision',
-      'service   veo',
-      'refused   fal: HTTP 401.',
       'retry     attempt 3 of submitVideo: HTTP 429',
-      'problem   A paid task may exist.',
-      'decide by 2026-11-17T11:00:00.000Z, in 23 h',
+      'problem   It was lost.',
+      `decide by ${until}, in 24 h`,
     ]),
   );
 });
@@ -301,17 +223,9 @@ describe('watch', () => {
 
   /** What is answered in turn: a progress, no worker, no Temporal, the end. */
   type Answer = Progress | 'no worker' | 'no Temporal' | 'ended';
-  interface Follow {
-    terminal?: FakeTerminal;
-    asJson?: boolean;
-    missing?: () => Promise<string | undefined>;
-  }
-
   /** Follows a job that answers in turn and repeats the last one; Ctrl-C comes after a minute. */
-  async function follow(
-    answers: Answer[],
-    { terminal = new FakeTerminal(), asJson, missing = async () => undefined }: Follow = {},
-  ) {
+  async function follow(answers: Answer[], asJson?: boolean) {
+    const terminal = new FakeTerminal();
     let now: Answer | undefined;
     jest.mocked(findJob).mockImplementation(async (_session, workflowId) => {
       const answer = (answers.length > 1 ? answers.shift() : answers[0]) ?? 'no Temporal';
@@ -335,7 +249,7 @@ describe('watch', () => {
         withDeadline: (_ms: unknown, read: () => unknown) => read(),
       },
       videos: { handle, batch: handle },
-      describeMissingWorker: missing,
+      describeMissingWorker: async () => undefined,
     } as unknown as JobsSession;
     const following = followJob(session, 'fox', terminal, asJson);
     following.catch(() => undefined);
@@ -359,7 +273,7 @@ describe('watch', () => {
   });
 
   it('prints JSON lines to standard output', async () => {
-    const { out, err } = await follow([submitting, waiting(10), 'ended'], { asJson: true });
+    const { out, err } = await follow([submitting, waiting(10), 'ended'], true);
     const rows = out
       .trimEnd()
       .split('\n')
@@ -372,46 +286,16 @@ describe('watch', () => {
     expect(err).toBe('');
   });
 
-  it('draws one line again and again on a screen without wrapping, and clears it at the end', async () => {
-    const terminal = new FakeTerminal({}, true);
-    const { err } = await follow([waiting(), batchOf(0, item(1)), batchOf(19, item(20)), 'ended'], {
-      terminal,
-    });
-    const [before = '', ...lines] = err.split('\r\u001b[K');
-    expect(before).toBe('');
-    expect(lines.pop()).toBe('');
-    expect(lines.length).toBeGreaterThan(2);
-    for (const line of lines)
-      expect(line.split('\u001b')).toEqual(['', expect.stringMatching(/^\[\?7l[^\n]+$/), '[?7h']);
-  });
-
-  it.each([false, true])(
-    'shows a hold once, on a screen (%j) too, and again if it is another',
-    async (isTerminal) => {
-      const terminal = new FakeTerminal({}, isTerminal);
-      const { err } = await follow([held(), held(), waiting(), held('2026-01-01T05:00:00.000Z')], {
-        terminal,
-      });
-      expect(count(err, 'It was lost.\n')).toBe(2);
-      expect(count(err, `decide before ${until}; after that the job fails:\n`)).toBe(2);
-      for (const option of ['--adopt TASK_ID', '--resubmit', '--abandon'])
-        expect(count(err, `  videogen decide fox ${option}   # `)).toBe(2);
-      const heldItem = batchOf(0, { ...item(9), isHeld: true });
-      const batch = await follow([heldItem, 'no worker', heldItem, batchOf(0, item(9)), heldItem]);
-      expect(count(batch.err, 'Item 9 lost its submit: a paid task may exist.\n')).toBe(2);
-      expect(count(batch.err, '  videogen decide foxes-9 --abandon')).toBe(2);
-    },
-  );
-
-  it.each<[string, Answer, number]>([
-    ['before the first answer', 'no worker', 1],
-    ['while a job waits for its task', waiting(), 1],
-    ['of a job that has ended', 'ended', 0],
-  ])('reports a missing worker %s this often: %s %d', async (_when, answer, times) => {
-    const missing = jest.fn(async () => 'No worker polls task queue q.');
-    const { err } = await follow([answer], { missing });
-    expect(missing).toHaveBeenCalledTimes(times);
-    expect(count(err, 'No worker polls task queue q.\n')).toBe(times);
+  it('shows a hold once, with its commands, and again if it is another', async () => {
+    const { err } = await follow([held(), held(), waiting(), held('2026-01-01T05:00:00.000Z')]);
+    expect(count(err, 'It was lost.\n')).toBe(2);
+    expect(count(err, `decide before ${until}; after that the job fails:\n`)).toBe(2);
+    for (const option of ['--adopt TASK_ID', '--resubmit', '--abandon'])
+      expect(count(err, `  videogen decide fox ${option}   # `)).toBe(2);
+    const heldItem = batchOf(0, { ...item(9), isHeld: true });
+    const batch = await follow([heldItem, 'no worker', heldItem, batchOf(0, item(9)), heldItem]);
+    expect(count(batch.err, 'Item 9 lost its submit: a paid task may exist.\n')).toBe(2);
+    expect(count(batch.err, '  videogen decide foxes-9 --abandon')).toBe(2);
   });
 
   it('tries again while Temporal is away, but the first answer must come', async () => {
@@ -441,7 +325,7 @@ describe('with hostile names', () => {
   });
 
   /** The arguments that a shell parses from each printed command. */
-  function typed(commands: string[], shell = 'sh'): string[][] {
+  function typed(commands: string[], shell: 'sh' | 'bash'): string[][] {
     const script = commands.map(
       (command) => `printf '%s\\0' ${command.replace(/^videogen /, '')}\nprintf '\\0'`,
     );
@@ -463,14 +347,14 @@ describe('with hostile names', () => {
   /** Names and task ids have no control characters. */
   const hostileName = hostileText.filter((text) => !hasControls(text));
 
-  it.each(['sh', 'bash'])('the command that adopts a task names it when typed into %s', async (shell) => {
-    const taskIds = fc.sample(hostileName, { numRuns: 300, seed: 10 });
+  it('the command that adopts a task names it when it is typed into a shell', async () => {
+    const taskIds = fc.sample(hostileName, { numRuns: 100, seed: 10 });
     const lines = taskIds.map((taskId) => {
       const terminal = new FakeTerminal();
       reportError(new VideoFailure('DeadlineExceeded', { taskId }), {}, terminal);
       return terminal.stderr.slice(terminal.stderr.lastIndexOf('videogen generate')).trimEnd();
     });
-    const calls = await Promise.all(typed(lines, shell).map(parsed));
+    const calls = await Promise.all(typed(lines, 'bash').map(parsed));
     expect(calls.map(([, , options]) => Object(options).adopt)).toEqual(taskIds);
   });
 
@@ -487,7 +371,7 @@ describe('with hostile names', () => {
     // Whole lines, as they are pasted: with the comment that says when.
     const commands = texts.flatMap((text) => text.match(/videogen .*?(?=\n)/gs) ?? []);
     expect(commands).toHaveLength(3 * ids.length);
-    const calls = await Promise.all(typed(commands).map(parsed));
+    const calls = await Promise.all(typed(commands, 'sh').map(parsed));
     expect(calls.map(([name, id]) => [name, id])).toEqual(
       ids.flatMap((id) => [0, 1, 2].map(() => ['decide', id])),
     );

@@ -18,7 +18,7 @@ import { DecisionRefused } from '../../src/contract/lost-submit';
 import { VideoFailure } from '../../src/contract/video-failure';
 import { ServerUnavailable } from '../../src/temporal-server';
 import { freePort } from '../../src/temporal-server/loopback-port';
-import { HTML, PNG, sha256Of, TOO_LARGE_PNG } from '../support/images';
+import { PNG, sha256Of } from '../support/images';
 import { failureOf } from '../support/world';
 import { runHere } from './cli-here';
 import { FakeTerminal } from './fake-terminal';
@@ -57,17 +57,15 @@ describe('help', () => {
     expect(await videogen(['--version'])).toEqual({ code: 0, out: `${version}\n`, err: '' });
   });
 
-  it.each(parser().commands.map((command) => command.name()))(
-    'of %s ends with an example that the program takes',
-    async (command) => {
-      const { code, out } = await videogen([command, '--help']);
-      expect(code).toBe(0);
+  it('of each command ends with an example that the program takes', async () => {
+    for (const command of parser().commands) {
+      const { code, out } = await videogen([command.name(), '--help']);
       const [, typed = ''] = /\nExample:\n {2}videogen (.*)\n$/.exec(out) ?? [];
       const words = wordsOf(typed);
-      expect(words[0]).toBe(command);
+      expect([code, words[0]]).toEqual([0, command.name()]);
       await parser().parseAsync(words, { from: 'user' });
-    },
-  );
+    }
+  });
 });
 
 test('every command loads its function', async () => {
@@ -93,28 +91,18 @@ describe('without any jobs on this machine', () => {
   });
 });
 
-it.each([['list'], ['watch', 'fox']])(
-  '%s says within seconds that Temporal cannot be reached',
-  async (...args) => {
-    const TEMPORAL_ADDRESS = `127.0.0.1:${await freePort()}`;
-    const end = await videogen(args, { TEMPORAL_ADDRESS });
-    expect(end).toMatchObject({ code: 19, out: '', err: expect.stringContaining(TEMPORAL_ADDRESS) });
-    expect(end.err).toMatch(ONE_SENTENCE);
-  },
-);
+it('a command says within seconds that Temporal cannot be reached', async () => {
+  const TEMPORAL_ADDRESS = `127.0.0.1:${await freePort()}`;
+  const end = await videogen(['watch', 'fox'], { TEMPORAL_ADDRESS });
+  expect(end).toMatchObject({ code: 19, out: '', err: expect.stringContaining(TEMPORAL_ADDRESS) });
+  expect(end.err).toMatch(ONE_SENTENCE);
+});
 
 describe('bad usage', () => {
-  it.each<[string[], string]>([
-    [
-      ['generate', 'A fox', '--resolutoin', '720p'],
-      "unknown option '--resolutoin'\n(Did you mean --resolution?)",
-    ],
-    [['batch'], "missing required argument 'file'"],
-    [['worker', '--only', 'jobs', 'polls'], "option '--only <role...>' argument 'polls' is invalid."],
-  ])('%j is refused by the parser', async (args, message) => {
-    const { code, out, err } = await videogen(args);
+  it('is refused by the parser with what was meant', async () => {
+    const { code, out, err } = await videogen(['generate', 'A fox', '--resolutoin', '720p']);
     expect([code, out]).toEqual([2, '']);
-    expect(err).toContain(`error: ${message}`);
+    expect(err).toContain("error: unknown option '--resolutoin'\n(Did you mean --resolution?)");
     expect(err).toMatch(/\nSee videogen --help, or videogen COMMAND --help\.\n$/);
   });
 
@@ -122,7 +110,6 @@ describe('bad usage', () => {
     [['A fox', '--id', ' '], '--id must be text of at most 1000 bytes, not blank and without control'],
     [['A fox', '--storage', 'Gateway/fox.mp4'], 'jobs, batches, images, gateway, tasks are reserved'],
     [['A fox', '--on-lost-submit', 'retry'], 'onLostSubmit must be one of hold, resubmit, fail'],
-    [['A fox', '--hold-for', 'ever'], 'holdFor must be milliseconds or a duration'],
   ])('generate %j is refused in one line', async (args, message) => {
     const { code, out, err } = await videogen(['generate', ...args]);
     expect([code, out]).toEqual([2, '']);
@@ -156,15 +143,14 @@ describe('bad usage', () => {
     },
   );
 
-  it.each(['x', '0', '65536', ''])('dev refuses the port %j', async (port) => {
-    const { code, err } = await videogen(['dev', '--ui-port', port]);
-    expect([code, err]).toEqual([2, `--ui-port is ${JSON.stringify(port)}: give a port from 1 to 65535.\n`]);
-  });
-
-  it('dev takes faults for the emulated service only', async () => {
-    const { code, err } = await videogen(['dev', '--fault', 'submit:reset'], SERVICE);
-    expect(code).toBe(2);
-    expect(err).toMatch(/^--fault needs the emulated service: unset VIDEO_API_BASE_URL[^\n]*\n$/);
+  it('dev refuses a port that is none, and faults for a service that is not emulated', async () => {
+    const port = await videogen(['dev', '--ui-port', '65536']);
+    expect([port.code, port.err]).toEqual([2, '--ui-port is "65536": give a port from 1 to 65535.\n']);
+    const fault = await videogen(['dev', '--fault', 'submit:reset'], SERVICE);
+    expect([fault.code, fault.err]).toEqual([
+      2,
+      expect.stringMatching(/^--fault needs the emulated service: /),
+    ]);
   });
 
   it('a worker without a service is refused in one sentence', async () => {
@@ -180,32 +166,18 @@ describe('bad usage', () => {
 
     writeFileSync(file, '{"prompt":"A fox"}\nfox\n{"prompt":"A fox","duration":11}\n\n{}\n');
     const end = await videogen(['batch', file, '--json']);
-    expect([end.code, end.err.split('\n')]).toEqual([
-      2,
-      [
-        `${file}:2: not a JSON object on one line`,
-        `${file}:3: duration must be at most 10 (was 11)`,
-        `${file}:5: prompt is missing`,
-        'Nothing was started. Correct the file and run the command again.',
-        '',
-      ],
-    ]);
-    expect(JSON.parse(end.out)).toEqual({
-      error: {
-        type: 'InvalidRequest',
-        message: `The request was refused: ${file}:2: not a JSON object on one line; ${file}:3: duration must be at most 10 (was 11); ${file}:5: prompt is missing.`,
-        advice: expect.any(String),
-        charged: 'no',
-      },
-    });
+    const problems = [
+      `${file}:2: not a JSON object on one line`,
+      `${file}:3: duration must be at most 10 (was 11)`,
+      `${file}:5: prompt is missing`,
+    ];
+    const fix = 'Nothing was started. Correct the file and run the command again.';
+    expect([end.code, end.err.split('\n')]).toEqual([2, [...problems, fix, '']]);
+    expect(JSON.parse(end.out).error.message).toBe(`The request was refused: ${problems.join('; ')}.`);
 
     writeFileSync(file, '{}\n'.repeat(27));
     const many = (await videogen(['batch', file])).err.trimEnd().split('\n');
-    expect(many).toHaveLength(12);
-    expect(many.slice(9, 11)).toEqual([`${file}:10: prompt is missing`, 'and 17 more']);
-
-    writeFileSync(file, '\n');
-    expect((await videogen(['batch', file])).err).toMatch(`${file}: there is no request in it\n`);
+    expect([many.length, many[10]]).toEqual([12, 'and 17 more']);
   });
 });
 
@@ -250,8 +222,6 @@ describe('generate --image', () => {
   it.each<[string, string, (file: string) => void, RegExp]>([
     ['a file that is not there', 'none.png', () => undefined, /none\.png cannot be read: ENOENT/],
     ['a pipe', 'pipe.png', (file) => execFileSync('mkfifo', [file]), /pipe\.png is not a file/],
-    ['a web page', 'page.png', (file) => writeFileSync(file, HTML), /page\.png is not a PNG, JPEG, WebP or/],
-    ['a large file', 'large.png', (file) => writeFileSync(file, TOO_LARGE_PNG()), /is larger than 20 MB/],
     // biome-ignore lint/suspicious/noControlCharactersInRegex: that is what must not be there
     ['a hostile name', '\x1b[2J.png', (file) => writeFileSync(file, ''), /^[^\x1b]*is not a PNG/],
   ])('with %s is refused in one sentence, and stores nothing', async (_what, name, make, sentence) => {
@@ -284,15 +254,6 @@ describe('an error', () => {
     expect(usage).toBe(FAILURES.InvalidRequest.exitCode);
     const codes = [...Object.values(own), ...Object.values(FAILURES).map(({ exitCode }) => exitCode)];
     expect(new Set(codes).size).toBe(codes.length);
-  });
-
-  it('about refused content says to programs what was refused, and with which code', () => {
-    const refused = { code: 'nsfw', stage: 'prompt', field: 'prompt', taskId: 'task_1' } as const;
-    const { error } = errorObject(new VideoFailure('ContentRefused', { status: 400, ...refused }));
-    const { advice } = FAILURES.ContentRefused;
-    const message =
-      'The content policy of the service refused the prompt (task task_1): HTTP 400, code nsfw.';
-    expect(error).toEqual({ type: 'ContentRefused', message, advice, charged: 'unknown', ...refused });
   });
 
   it('of any other kind has its type and message, and that of Temporal its cause', () => {
@@ -394,10 +355,6 @@ describe('options', () => {
     expect((await batchOf(toLines(foxes), {}, SERVICE)).input).toEqual({ requests: foxes });
   });
 
-  it('the emulator is polled every second, a real service at the default interval', () => {
-    expect(readJob('A red fox', {}, {})).toMatchObject({ polling: { min: '1s', max: '1s' } });
-  });
-
   it('further fields that the profile allows become part of the request, as JSON or as text', async () => {
     const profile = join(folder, 'profile.yaml');
     writeFileSync(profile, 'requestFields: [model, size, note, n]');
@@ -432,12 +389,9 @@ describe('options', () => {
 
   it.each<[string | undefined, Partial<GenerateOptions>, string]>([
     [undefined, {}, 'there is no prompt: describe the video'],
-    [undefined, { seed: '7', id: 'fox' }, 'prompt is missing'],
     ['x', { seed: '' }, 'seed must be a whole number of at most 9007199254740991 (was "")'],
-    ['x', { seed: 'Infinity' }, 'seed must be a whole number of at most 9007199254740991 (was "Infinity")'],
     [undefined, { adopt: 'task_1', seed: '7' }, 'either a request or the taskId'],
     [undefined, { adopt: '' }, 'taskId must be text'],
-    ['x', { field: ['model'] }, 'give NAME=VALUE'],
     ['x', { field: ['=x'] }, 'give NAME=VALUE'],
     ['x', { cap: ['2 USD', '1 EUR'] }, '--cap has two limits in money: give one.'],
     ['x', { cap: ['1.2.3 USD'] }, '--cap is "1.2.3 USD": give a number with videos, seconds or a currency'],
@@ -498,21 +452,15 @@ describe('options', () => {
   });
 
   it('faults are read in order, for their call, with their parameters and repetitions', () => {
-    expect(readFaults([])).toEqual([]);
-    const given = ['submit:rate-limited', 'status:not-found', 'status:server-errorx2', 'download:cut'];
-    expect(readFaults(given)).toEqual([
+    expect(readFaults(['submit:rate-limited', 'status:server-errorx2', 'download:cut'])).toEqual([
       { call: 'submit', fault: { kind: 'rate-limited', retryAfter: 2 } },
-      {
-        call: 'status',
-        fault: { kind: 'refused', status: 404, code: 'not_found', message: 'no such task' },
-      },
       { call: 'status', fault: { kind: 'server-error' } },
       { call: 'status', fault: { kind: 'server-error' } },
       { call: 'download', fault: { kind: 'cut', afterBytes: 1_000 } },
     ]);
   });
 
-  it.each(['', 'submit:', 'cancel:reset', 'submit:cut', 'submit:resetx', 'submit:toString'])(
+  it.each(['submit:', 'cancel:reset', 'submit:cut', 'submit:toString'])(
     'the fault %j is refused with the choices',
     (text) => {
       const read = () => readFaults(['submit:reset', text]);
