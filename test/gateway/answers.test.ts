@@ -10,7 +10,6 @@ import { WORKFLOW_TYPE } from '../../src/contract/names';
 import { ASPECT_RATIOS, MAX_DURATION_SECONDS, RESOLUTIONS } from '../../src/contract/request';
 import { VideoStates } from '../../src/gateway/video-states';
 import { createFileStorage } from '../../src/storage';
-import { AnswerChecker } from '../support/answer-checker';
 import { PNG } from '../support/images';
 import { closedGateway, keysNamed, temporalWith } from './closed-gateway';
 
@@ -67,22 +66,6 @@ it('the document says who needs a key, which services there are, and that every 
   const { properties } = withServices.components.schemas.CreateVideo;
   expect(properties.service).toMatchObject({ enum: ['fal', 'veo'] });
   await open.close();
-});
-
-it('an answer that is not in the document fails the test that got it', async () => {
-  const checker = new AnswerChecker(await document());
-  const given = { method: 'GET', route: '/v1/videos/:id', status: 218, headers: {} };
-  expect(checker.problemsWith(given, '')).toEqual(['GET /v1/videos/:id 218 is not in the document']);
-  const headers = { 'content-type': 'application/json', 'x-request-id': 'req_1' };
-  expect(checker.problemsWith({ ...given, status: 404, headers }, '{"error":"none"}')).toEqual([
-    expect.stringContaining('does not fit'),
-  ]);
-  expect(checker.problemsWith({ ...given, status: 503, headers }, '{}')[0]).toContain('lacks retry-after');
-  const events = { ...given, route: '/v1/videos/:id/events', status: 200 };
-  expect(checker.problemsWithEvents(events, 'id: 1\nevent: video.lost\ndata: {}\n\n')).toEqual([
-    expect.stringContaining('data/event must be equal to one of the allowed values'),
-    expect.stringContaining("data must have required property 'id'"),
-  ]);
 });
 
 test('every file of the page has a type and a strict policy, is never cached, and its choices are those of the contract', async () => {
@@ -160,9 +143,7 @@ describe('a video that Temporal knows', () => {
     resultWith({ uri: 'file:///fox.mp4', bytes: 1, sha256: '', contentType: 'video/mp4' }, cost);
 
   it.each<[what: string, videoCost: unknown, result: object | undefined, cost: object | null]>([
-    ['no cost when nothing is known', undefined, undefined, null],
     ['the estimate while the job runs', { estimated, service: 'Ark' }, undefined, { ...none, estimated }],
-    ['why its cost is unknown', { unknown: 'why' }, undefined, { ...none, unknown: 'why' }],
     ['the cost of its result at the end', { estimated }, ended({ charged }), { ...none, charged }],
     ['the cost of its memo if its result has none', { estimated }, ended(), { ...none, estimated }],
     ['no cost if somebody wrote nonsense', { estimated: 'much' }, undefined, null],

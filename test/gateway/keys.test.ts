@@ -41,39 +41,20 @@ describe('a file of keys', () => {
     expect(found).toEqual(['web_shop', 'web_shop', undefined, undefined]);
   });
 
-  it.each<[what: string, damage: (line: string) => void, problem: () => string]>([
-    [
-      'has a mistake',
-      (line) => writeFileSync(file, `${line}\nshop tooshort\n`),
-      () =>
-        `After the name, line 2 of ${file} must have 64 hex digits: videogen gateway-key shop prints one.`,
-    ],
-    [
-      'has a name that breaks the rule',
-      (line) => writeFileSync(file, `${line}\n../a ${'0'.repeat(64)}\n`),
-      () => `The name in line 2 of ${file} `,
-    ],
-    [
-      'cannot be followed',
-      () => {
-        rmSync(file);
-        symlinkSync(file, file);
-      },
-      () => 'ELOOP',
-    ],
-  ])('that %s leaves the keys as they are, and is reported once', (_what, damage, problem) => {
+  it('that gets a mistake, or cannot be followed, leaves the keys as they are, and is reported once', () => {
     const { key, line } = makeKey('shop');
     writeFileSync(file, `${line}\n`);
     const { ring, problems } = open();
-    damage(line);
-    expect([ring.find(key)?.name, ring.find(key)?.name]).toEqual(['shop', 'shop']);
-    expect(problems).toEqual([expect.stringContaining(problem())]);
-  });
-
-  it('that is missing is one sentence with the fix', () => {
-    expect(open).toThrow(
-      /^VIDEOGEN_GATEWAY_KEYS_FILE names .*keys\.txt, which cannot be read .*: make it with videogen gateway-key NAME\.$/,
-    );
+    const findTwice = () => [ring.find(key)?.name, ring.find(key)?.name];
+    writeFileSync(file, `${line}\nshop tooshort\n`);
+    expect(findTwice()).toEqual(['shop', 'shop']);
+    expect(problems).toEqual([
+      `After the name, line 2 of ${file} must have 64 hex digits: videogen gateway-key shop prints one.`,
+    ]);
+    rmSync(file);
+    symlinkSync(file, file);
+    expect(findTwice()).toEqual(['shop', 'shop']);
+    expect(problems.slice(1)).toEqual([expect.stringContaining('ELOOP')]);
   });
 
   it('is read when it has changed, and a wrong key costs the same with thousands of keys', () => {
@@ -337,12 +318,13 @@ describe('the requests of a key', () => {
   });
 
   it('without a length are counted too, and their share is free again after the answer', async () => {
-    const json = JSON.stringify({ image_url: `data:image/png;base64,${'A'.repeat(20_000_000)}` });
-    const { socket } = send(inPieces('one', json).slice(0, -100));
+    const withImage = (bytes: number) =>
+      inPieces('one', JSON.stringify({ image_url: `data:image/png;base64,${'A'.repeat(bytes)}` }));
+    const { socket } = send(withImage(30_000_000).slice(0, -100));
     // The gateway counts the bytes when it has read them.
-    while ((await statusOf(inPieces('one', json))) !== 429) await sleep(50);
+    while ((await statusOf(withImage(5_000_000))) !== 429) await sleep(50);
     socket.destroy();
-    while ((await statusOf(inPieces('one', json))) !== 400) await sleep(50);
+    while ((await statusOf(withImage(5_000_000))) !== 400) await sleep(50);
   });
 
   it('cannot fill the memory with unfinished bodies, and those of all keys together cannot either', async () => {

