@@ -99,31 +99,17 @@ describe('the report', () => {
     expect(lines.at(-1)).toBe('Ready to generate.');
   });
 
-  it('is one object on standard output with --json, with the lines on standard error', async () => {
-    const { code, out, err } = await doctor({ VIDEOGEN_SUBMITS_PER_SECOND: '0' }, ['--json']);
-    expect(code).toBe(2);
-    expect(out).toMatch(/^\{[^\n]+\}\n$/);
-    expect(JSON.parse(out)).toMatchObject({
-      ok: false,
-      checks: expect.arrayContaining([
-        { name: 'settings', ok: false, found: expect.any(String), fix: expect.stringContaining('above 0') },
-        { name: 'service', ok: true, found: 'VIDEO_API_BASE_URL is not set: the emulator is used' },
-      ]),
-    });
-    expect(err).toMatch(/^failed {3}settings {4}invalid: 1\n {21}VIDEOGEN_SUBMITS_PER_SECOND .+ above 0/m);
-    expect(err).toMatch(/\nNot ready: 1 of 8 checks failed, \d skipped\.\n$/);
-  });
-
-  it('lists every problem with its fix, and says which checks were skipped', async () => {
+  it('is one object on standard output with --json, with every problem, its fix and what was skipped', async () => {
     const file = join(folder, 'file');
     writeFileSync(file, '');
-    const { checks } = await examine({
+    const { checks, out, err } = await examine({
       TEMPORAL_ADDRESS: '127.0.0.1:1',
       VIDEO_API_BASE_URL: NOWHERE,
       VIDEO_API_KEY: KEY,
       VIDEOGEN_TASK_QUEUE: ' ',
       VIDEOGEN_STORAGE: join(file, 'videos'),
     });
+    expect(out).toMatch(/^\{[^\n]+\}\n$/);
     expect(checks.map(({ name, ok, found, fix = '' }) => [name, ok || found, fix])).toEqual([
       ['versions', true, ''],
       ['settings', 'invalid: 1', expect.stringMatching(/^VIDEOGEN_TASK_QUEUE /)],
@@ -140,12 +126,10 @@ describe('the report', () => {
         expect.stringMatching(/^http:\/\/127\.0\.0\.1:1.*ECONNREFUSED.*: the request got no answer$/),
         expect.stringContaining('Correct VIDEO_API_BASE_URL'),
       ],
-      [
-        'storage',
-        expect.stringContaining('ENOTDIR'),
-        expect.stringMatching(/^Make it a folder that this user can write to/),
-      ],
+      ['storage', expect.stringContaining('ENOTDIR'), expect.stringMatching(/^Make it a folder that /)],
     ]);
+    expect(err).toMatch(/^failed {3}settings {4}invalid: 1\n {21}VIDEOGEN_TASK_QUEUE /m);
+    expect(err).toMatch(/\nNot ready: 4 of 8 checks failed, 3 skipped\.\n$/);
   });
 
   it('stops on Ctrl-C', async () => {
@@ -185,21 +169,13 @@ describe('settings', () => {
     expect(err).toContain('Ready to generate. Warnings: 1.');
   });
 
-  it('that are invalid are reported in one line each', async () => {
-    const invalid = {
-      VIDEO_API_BASE_URL: 'nonsense',
-      VIDEOGEN_TASK_QUEUE: '',
-      VIDEOGEN_STORAGE: 'gs://bucket',
-      VIDEOGEN_KEY_TEMPLATE: '../{ext}',
-      TEMPORAL_TLS: 'yes',
-    };
+  it('that are invalid are reported in one line each, and what needs them is skipped', async () => {
+    const invalid = { VIDEO_API_BASE_URL: 'nonsense', VIDEOGEN_STORAGE: 'gs://bucket', TEMPORAL_TLS: 'yes' };
     const { check } = await examine(invalid);
     const lines = check('settings')?.fix?.split('\n') ?? [];
     expect(lines.map((line) => line.split(' ')[0]).sort()).toEqual(
       [...Object.keys(invalid), 'VIDEO_API_KEY'].sort(),
     );
-    expect(check('settings')).toMatchObject({ ok: false, found: `invalid: ${lines.length}` });
-    expect(check('service')).toMatchObject({ ok: false, found: 'skipped: it needs settings' });
     expect(check('storage')).toMatchObject({ ok: false, found: 'skipped: it needs settings' });
   });
 });
@@ -239,19 +215,15 @@ describe('a key', () => {
     });
   });
 
-  it.each([
-    ['VIDEO_API_KEY', 401],
-    ['VIDEO_API_KEY_FILE', 500],
-  ])('in %s is never printed, even if the service repeats it with %d', async (variable, status) => {
-    const file = join(folder, 'key');
-    writeFileSync(file, `${KEY}\n`);
+  it('is never printed, even if the service repeats it', async () => {
+    const VIDEO_API_KEY_FILE = join(folder, 'key');
+    writeFileSync(VIDEO_API_KEY_FILE, `${KEY}\n`);
     const url = await serve((request, response) => {
       const message = `no ${request.headers.authorization} here`;
-      response.writeHead(status, message).end(JSON.stringify({ code: 7, message }));
+      response.writeHead(500, message).end(JSON.stringify({ code: 7, message }));
     });
-    const env = { VIDEO_API_BASE_URL: url, [variable]: variable === 'VIDEO_API_KEY' ? KEY : file };
-    const { out, err } = await doctor(env, ['--json']);
-    for (const printed of [out, err]) expect(printed).toContain(`answered ${status}`);
+    const { out, err } = await doctor({ VIDEO_API_BASE_URL: url, VIDEO_API_KEY_FILE }, ['--json']);
+    for (const printed of [out, err]) expect(printed).toContain('answered 500');
     expect(out + err).not.toContain(KEY);
   });
 });

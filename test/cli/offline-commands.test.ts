@@ -117,22 +117,20 @@ describe('explain', () => {
   it.each<[string[], RegExp]>([
     [['none.json'], /^none\.json cannot be read \(ENOENT\): give a file with an answer, [^\n]*\.\n$/],
     [['/dev/zero'], /^\/dev\/zero cannot be read \(not a regular file\): give a file [^\n]*\.\n$/],
-    [['test/cli'], /^There are no answers in test\/cli\.\n$/],
     [['.', '--status', 'ok'], /^--status is "ok": give the HTTP status of the answer, such as 200\.\n$/],
   ])('refuses %j in one line', async (args, line) => {
     expect(await explain(args)).toEqual({ code: 2, out: '', err: expect.stringMatching(line) });
   });
 
   it('reads with the profile of a service', async () => {
-    const profile = { read: { taskId: 'ticket.no', state: 'ticket.phase' } };
-    const kling = { baseUrl: 'https://kling.example.com', key: { env: 'K' }, profile };
+    const kling = {
+      baseUrl: 'https://kling.example.com',
+      key: { env: 'K' },
+      profile: { read: { taskId: 'ticket.no' } },
+    };
     const VIDEOGEN_SERVICES_FILE = save(JSON.stringify({ services: { kling } }), 'services.json');
-    const { code, out } = await explain([save(TICKET), '--service', 'kling'], { VIDEOGEN_SERVICES_FILE });
-    expect(code).toBe(0);
-    const [today, proposed] = proposalIn(out);
-    expect(today).toMatch(/task id +7 {2}at ticket\.no\n/);
-    // A proposal is complete: it has what was read already.
-    expect(parse(proposed)).toEqual({ read: { ...profile.read, video: 'deliverable.href' } });
+    const { out } = await explain([save(TICKET), '--service', 'kling'], { VIDEOGEN_SERVICES_FILE });
+    expect(out).toMatch(/^ {2}task id +7 {2}at ticket\.no$/m);
   });
 });
 
@@ -173,36 +171,18 @@ describe('spend', () => {
   }
   const spent = async () => JSON.parse((await spend(['--json'])).out);
 
-  it('never mixes currencies in its sums, and has each video in one group of each table', async () => {
-    const job = `gateway-web_shop-video_${'0'.repeat(32)}`;
-    await write(
-      sending({ service: 'ark', cost: COST }),
-      task('t1', { service: 'ark', cost: { charged: usd(0.45) } }),
-    );
-    await write(sending({ job, cost: COST }), task('t2', { job }));
-    await write(sending({ at: NEXT_DAY, cost: { estimated: { amount: 12, currency: 'credits' } } }));
+  it('never mixes currencies in its sums, and counts each video once', async () => {
+    await write(sending({ cost: COST }), task('t1', { cost: { charged: usd(0.45) } }));
+    await write(sending({ cost: COST }), task('t2'));
+    const credits = { amount: 12, currency: 'credits' };
+    await write(sending({ at: NEXT_DAY, cost: { estimated: credits } }));
     await write(sending(), task('t3', { cost: { unknown: 'no duration' } }));
     // A second job that adopted a task of another one.
     await write(sending(), task('t1', { cost: COST }));
-    const lines = (await spend([], true)).out.split('\n');
-    expect(lines.map((line) => line.trim().replaceAll(/ {2,}/g, '  '))).toEqual([
-      'SERVICE  VIDEOS  CHARGED  ESTIMATED  UNKNOWN',
-      '-  3  0.50 USD + 12 credits  1',
-      'ark  1  0.45 USD',
-      'total  4  0.45 USD  0.50 USD + 12 credits  1',
-      '',
-      'CALLER  VIDEOS  CHARGED  ESTIMATED  UNKNOWN',
-      '-  3  0.45 USD  12 credits  1',
-      'web_shop  1  0.50 USD',
-      'total  4  0.45 USD  0.50 USD + 12 credits  1',
-      '',
-      'DAY  VIDEOS  CHARGED  ESTIMATED  UNKNOWN',
-      '2026-11-16  3  0.45 USD  0.50 USD  1',
-      '2026-11-17  1  12 credits',
-      'total  4  0.45 USD  0.50 USD + 12 credits  1',
-      '',
-    ]);
-    expect(await spent()).toMatchObject({ videos: 4, charged: [usd(0.45)], unknown: 1 });
+    const sums = { videos: 4, charged: [usd(0.45)], estimated: [usd(0.5), credits], unknown: 1 };
+    expect(await spent()).toMatchObject(sums);
+    const { out } = await spend([], true);
+    expect(out).toMatch(/^total +4 +0\.45 USD +0\.50 USD \+ 12 credits +1$/m);
   });
 
   it('counts what the service charged instead of the estimate, also if that is nothing', async () => {
@@ -254,10 +234,8 @@ describe('spend', () => {
   });
 
   it('refuses a --since that is no time, with the fix', async () => {
-    for (const since of ['yesterday', '2026-13-45', '1e400d']) {
-      const { code, err } = await spend(['--since', since]);
-      expect([code, err]).toEqual([2, expect.stringMatching(/^--since is ".*": give .+\.\n$/)]);
-    }
+    const { code, err } = await spend(['--since', '2026-13-45']);
+    expect([code, err]).toEqual([2, expect.stringMatching(/^--since is ".*": give .+\.\n$/)]);
   });
 });
 

@@ -99,17 +99,9 @@ it('a command says within seconds that Temporal cannot be reached', async () => 
 });
 
 describe('bad usage', () => {
-  it('is refused by the parser with what was meant', async () => {
-    const { code, out, err } = await videogen(['generate', 'A fox', '--resolutoin', '720p']);
-    expect([code, out]).toEqual([2, '']);
-    expect(err).toContain("error: unknown option '--resolutoin'\n(Did you mean --resolution?)");
-    expect(err).toMatch(/\nSee videogen --help, or videogen COMMAND --help\.\n$/);
-  });
-
   it.each<[string[], string]>([
     [['A fox', '--id', ' '], '--id must be text of at most 1000 bytes, not blank and without control'],
     [['A fox', '--storage', 'Gateway/fox.mp4'], 'jobs, batches, images, gateway, tasks are reserved'],
-    [['A fox', '--on-lost-submit', 'retry'], 'onLostSubmit must be one of hold, resubmit, fail'],
   ])('generate %j is refused in one line', async (args, message) => {
     const { code, out, err } = await videogen(['generate', ...args]);
     expect([code, out]).toEqual([2, '']);
@@ -128,11 +120,12 @@ describe('bad usage', () => {
         charged: 'no',
       },
     });
-    const { code, out } = await videogen(['generate', 'A fox', '--json', '--sed', '7']);
+    const { code, out, err } = await videogen(['generate', 'A fox', '--json', '--sed', '7']);
     expect([code, JSON.parse(out)]).toEqual([
       2,
       { error: { type: 'UsageError', message: expect.stringContaining("unknown option '--sed'") } },
     ]);
+    expect(err).toContain("error: unknown option '--sed'\n(Did you mean --seed?)");
   });
 
   it.each([[[]], [['--adopt', 'task_1', '--resubmit']]])(
@@ -151,12 +144,6 @@ describe('bad usage', () => {
       2,
       expect.stringMatching(/^--fault needs the emulated service: /),
     ]);
-  });
-
-  it('a worker without a service is refused in one sentence', async () => {
-    const { code, out, err } = await videogen(['worker'], { TEMPORAL_ADDRESS: '127.0.0.1:1' });
-    expect([code, out]).toEqual([2, '']);
-    expect(err).toMatch(/^VIDEO_API_BASE_URL is not set: [^\n]+\.\n$/);
   });
 
   it('a batch with bad lines prints a line for each of them, up to a limit', async () => {
@@ -182,37 +169,17 @@ describe('bad usage', () => {
 });
 
 describe('a storage that cannot be used', () => {
-  it.each<[string, string[]]>([
-    ['generate', ['A red fox']],
-    ['batch', ['requests.jsonl']],
-    ['dev', []],
-    ['worker', []],
-  ])('is reported by %s in one sentence, before anything is started', async (command, args) => {
-    writeFileSync(join(folder, 'file'), '');
-    writeFileSync(join(folder, 'requests.jsonl'), '{"prompt":"A red fox"}\n');
-    const VIDEOGEN_STORAGE = join(folder, 'file', 'videos');
-    const given = args.map((arg) => (arg.endsWith('.jsonl') ? join(folder, arg) : arg));
-    const { code, out, err } = await videogen([command, ...given], { ...SERVICE, VIDEOGEN_STORAGE });
-    expect([code, out]).toEqual([15, '']);
-    expect(err).toBe(
-      `The storage ${VIDEOGEN_STORAGE} cannot be used: ENOTDIR: not a directory, mkdir '${VIDEOGEN_STORAGE}'. Make it a folder that this user can write to, on a disk with free space and hard links, or set VIDEOGEN_STORAGE to another folder.\n`,
-    );
-  });
-
-  it('is reported with what to correct if it is a bucket', async () => {
-    const { code, out, err } = await videogen(['generate', 'A wolf', '--json'], {
-      VIDEOGEN_STORAGE: 's3://videos/wolves',
-      VIDEOGEN_S3_PATH_STYLE: 'true',
-      AWS_ENDPOINT_URL_S3: 'http://127.0.0.1:1',
-      AWS_REGION: 'us-east-1',
-      AWS_ACCESS_KEY_ID: 'fox',
-      AWS_SECRET_ACCESS_KEY: 'secret',
-    });
-    expect([code, JSON.parse(out)]).toMatchObject([15, { error: { type: 'StorageUnusable' } }]);
-    expect(err).toMatch(
-      /^The storage s3:\/\/videos\/wolves at http:\/\/127\.0\.0\.1:1 cannot be used: .*connect ECONNREFUSED 127\.0\.0\.1:1\. Correct AWS_ENDPOINT_URL_S3 /m,
-    );
-  });
+  it.each([['generate', 'A red fox'], ['dev'], ['worker']])(
+    'is reported by %s in one line, before anything is started',
+    async (...args) => {
+      writeFileSync(join(folder, 'file'), '');
+      const VIDEOGEN_STORAGE = join(folder, 'file', 'videos');
+      const { code, out, err } = await videogen(args, { ...SERVICE, VIDEOGEN_STORAGE });
+      expect([code, out]).toEqual([15, '']);
+      expect(err).toMatch(ONE_SENTENCE);
+      expect(err).toContain(`The storage ${VIDEOGEN_STORAGE} cannot be used: ENOTDIR: not a directory`);
+    },
+  );
 });
 
 describe('generate --image', () => {
@@ -357,13 +324,13 @@ describe('options', () => {
 
   it('further fields that the profile allows become part of the request, as JSON or as text', async () => {
     const profile = join(folder, 'profile.yaml');
-    writeFileSync(profile, 'requestFields: [model, size, note, n]');
+    writeFileSync(profile, 'requestFields: [size, note]');
     const env = { ...SERVICE, VIDEOGEN_PROFILE: profile };
-    const options = { field: ['model=m1', 'size={"w":640}', 'note=a=b', 'n=5'] };
-    const request = { prompt: 'A red fox', model: 'm1', size: { w: 640 }, note: 'a=b', n: 5 };
+    const options = { field: ['size={"w":640}', 'note=a=b'] };
+    const request = { prompt: 'A red fox', size: { w: 640 }, note: 'a=b' };
     expect(readJob('A red fox', options, env)).toEqual({ request });
     expect((await batchOf(toLines([request]), {}, env)).input).toEqual({ requests: [request] });
-    const refusal = '"model", "size", "note", "n": not a field of the request';
+    const refusal = '"size", "note": not a field of the request';
     expect(() => readJob('A red fox', options)).toThrow(refusal);
     await expect(batchOf(toLines([request]))).rejects.toThrow(`${file}:1: ${refusal}`);
   });
@@ -394,7 +361,6 @@ describe('options', () => {
     [undefined, { adopt: '' }, 'taskId must be text'],
     ['x', { field: ['=x'] }, 'give NAME=VALUE'],
     ['x', { cap: ['2 USD', '1 EUR'] }, '--cap has two limits in money: give one.'],
-    ['x', { cap: ['1.2.3 USD'] }, '--cap is "1.2.3 USD": give a number with videos, seconds or a currency'],
   ])('generate with the prompt %j and %j is refused', (prompt, options, message) => {
     expect(() => readJob(prompt, options)).toThrow(message);
   });
@@ -433,15 +399,11 @@ describe('options', () => {
     });
     const key = input.requestsFrom ?? '';
     expect((await batchOf(content, { window: '9' })).input.requestsFrom).toBe(key);
-    const changed = await batchOf(toLines([...large, { prompt: 'An owl' }]));
-    expect(changed.input.requestsFrom).not.toBe(key);
     expect(readFileSync(join(folder, 'videos', key), 'utf8')).toBe(toLines(large));
-    expect((await batchOf(toLines([{ prompt: '狐'.repeat(70_000) }]))).input).toHaveProperty('requestsFrom');
   });
 
   it.each<[Partial<BatchSettings>, string]>([
     [{ window: '' }, 'window must be a whole number from 1 to 500'],
-    [{ onFailure: 'retry' }, 'onFailure must be one of continue, stop'],
     [{ storage: 'fox.mp4' }, 'storage must end with / or contain {workflowId} or {taskId}'],
     [{ id: '' }, '--id must be text of at most 1000 bytes, not blank and without control characters'],
   ])('a batch with %j is refused before anything is stored', async (options, message) => {

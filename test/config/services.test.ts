@@ -13,7 +13,7 @@ import {
   usesEmulator,
 } from '../../src/config/service-config';
 import { servicesJsonSchema } from '../../src/config/services-file';
-import { readSecret, readSetting } from '../../src/config/settings';
+import { readSetting } from '../../src/config/settings';
 import { refusal as refusalOf } from './refusal';
 
 const KEY = 'sk-1234567890-abcdefghij';
@@ -45,13 +45,9 @@ describe('VIDEO_API_BASE_URL', () => {
 
   it.each([
     [undefined, 'is not set'],
-    [' ', 'is not set'],
     ['localhost:8080', 'is not an http(s) URL'],
-    ['https://', 'is not an http(s) URL'],
     ['https://example.com?key=1', 'has a user, a query or a fragment'],
-    ['https://example.com#v1', 'has a user, a query or a fragment'],
     ['https://:hunter2@example.com', 'has a user, a query or a fragment'],
-    ['https://hunter2@example.com', 'has a user, a query or a fragment'],
   ])('%j is refused: it %s', (given, problem) => {
     const message = refusal(() => read(given));
     expect(message).toMatch(/^VIDEO_API_BASE_URL /);
@@ -116,10 +112,6 @@ describe('VIDEO_API_KEY', () => {
   ])('is refused when its file is %s', (_what, file, problem) => {
     expect(refusal(() => read(undefined, file()))).toMatch(problem);
   });
-
-  it('of the emulator may be missing', () => {
-    expect(readSecret('VIDEO_API_KEY', { VIDEO_API_KEY: '', VIDEO_API_KEY_FILE: ' ' })).toBeUndefined();
-  });
 });
 
 it.each<[kind: string, file: () => string, problem: string]>([
@@ -155,16 +147,11 @@ describe('VIDEOGEN_PROFILE', () => {
   });
 
   it.each([
-    ['a misspelt field', 'read:\n  taskID: x\n', 'read.taskID is not known'],
-    ['text that is not YAML', 'read: [\n', 'names a file that is not YAML'],
-  ])('that is a file with %s is refused', (_what, content, problem) => {
-    expect(refusal(() => read(fileWith('profile.yaml', content)))).toContain(problem);
-  });
-
-  it('that is not a file is refused with the names of the built-in profiles', () => {
-    const message = refusal(() => read('sora'));
-    expect(message).toContain('openai');
-    expect(message).toContain('ENOENT');
+    ['a misspelt field', () => fileWith('profile.yaml', 'read:\n  taskID: x\n'), 'read.taskID is not known'],
+    ['text that is not YAML', () => fileWith('profile.yaml', 'read: [\n'), 'names a file that is not YAML'],
+    ['no file, nor the name of a built-in profile', () => 'sora', 'openai'],
+  ])('that is %s is refused', (_what, file, problem) => {
+    expect(refusal(() => read(file()))).toContain(problem);
   });
 });
 
@@ -234,7 +221,6 @@ default: fal-seedance
 
   it.each([
     ['a misspelt field', one('profil: fal'), 'services.one.profil is not known'],
-    ['no service', 'services: {}', 'services must have 1 to 50 services'],
     [
       'a key at two places',
       withKey('key: { env: A, file: a.key }'),
@@ -253,11 +239,6 @@ default: fal-seedance
       'a profile with a mistake (naem is not known, there can be name, paths,',
     ],
     [
-      'an inline profile with a mistake',
-      one('profile: { naem: x }'),
-      'services.one.profile.naem is not known',
-    ],
-    [
       'an inline profile with an impossible value',
       one('profile: { cancel: { method: GET, path: "/x" } }'),
       'services.one.profile has a mistake (cancel.method must be one of POST',
@@ -272,7 +253,6 @@ default: fal-seedance
 
   const NOT_ITSELF = 'must say where the key is, and must not be the key itself';
   it.each([
-    ['instead of where it is', withKey(`key: [${KEY}]`), `services.one.key ${NOT_ITSELF}`],
     ['as a variable', withKey(`key: { env: ${KEY} }`), `services.one.key.env ${NOT_ITSELF}`],
     [
       'in capitals, as a variable',
@@ -347,10 +327,8 @@ describe('VIDEOGEN_CAPS', () => {
   it.each([
     ['a misspelt name', 'dya: { videos: 1 }', 'Unrecognized key: "dya"'],
     ['a cap without a limit', 'day: {}', 'day must have videos, seconds or money'],
-    ['half a video', 'day: { videos: 0.5 }', 'day.videos must be a whole number'],
     ['money without a currency', 'day: { money: 50 }', 'day.money must be an amount and a currency'],
     ['an impossible name of a key', 'keys: { "Web Shop": { videos: 1 } }', 'keys.Web Shop'],
-    ['nothing in it', '# soon\n', 'a file without a cap'],
   ])('with %s is refused, and the problem named', (_what, content, problem) => {
     const message = refusal(() => read(content));
     expect(message).toContain('VIDEOGEN_CAPS names');

@@ -5,7 +5,7 @@ import { readLogConfig, settingProblems } from '../../src/config/operation-confi
 import { resolveWorkerQueues, type WorkerQueueOptions } from '../../src/config/queues';
 import type { Environment, Setting } from '../../src/config/read-setting';
 import { readSetting, SETTING_NAMES, SETTINGS } from '../../src/config/settings';
-import { readDownloadOptions, readS3Connection, readStorageConfig } from '../../src/config/storage-config';
+import { readS3Connection, readStorageConfig } from '../../src/config/storage-config';
 import {
   readDataFolder,
   readDeploymentVersion,
@@ -37,15 +37,9 @@ describe('the table of settings', () => {
     return [...new Set(names)].sort();
   }
 
-  it.each(['src', 'activities', 'workflows'])('has every variable that a message in %s names', (folder) => {
-    expect(namesIn(folder).filter((name) => !SETTING_NAMES.includes(name))).toEqual([]);
-  });
-
-  it.each(all)('explains %s in whole sentences', (_name, { meaning, fix, type, unset }) => {
-    expect(meaning).toMatch(/^[A-Z`].*\.( \[More\]\([a-z0-9.#-]+\))?$/);
-    if (fix !== undefined) expect(fix).toMatch(/^[a-z].*[^.]$/);
-    // A default that the type has is not written down twice.
-    if (typeof type.parse(undefined) === 'string') expect(unset).toBeUndefined();
+  it('has every variable that a message names', () => {
+    const named = ['src', 'activities', 'workflows'].flatMap(namesIn);
+    expect(named.filter((name) => !SETTING_NAMES.includes(name))).toEqual([]);
   });
 });
 
@@ -53,7 +47,6 @@ it.each<[Name, text: string | undefined, value: unknown]>([
   ['VIDEOGEN_TASK_QUEUE', ' foxes ', 'foxes'],
   ['VIDEOGEN_SUBMITS_PER_SECOND', '0.5', 0.5],
   ['VIDEOGEN_ON_LOST_SUBMIT', '', 'hold'],
-  ['VIDEOGEN_DOWNLOAD_ALLOW', ' , ', []],
   [
     'VIDEOGEN_DOWNLOAD_ALLOW',
     ' CDN.example.com, 10.0.0.7 ,[fd00::1],fd00::2',
@@ -64,12 +57,10 @@ it.each<[Name, text: string | undefined, value: unknown]>([
   ['VIDEOGEN_STORAGE', 'FILE:///srv/my%20videos', { kind: 'file', folder: '/srv/my videos' }],
   ['VIDEOGEN_STORAGE', 'C:\\videos', { kind: 'file', folder: 'C:\\videos' }],
   ['VIDEOGEN_STORAGE', 'S3://videos/2026/foxes/', { kind: 's3', bucket: 'videos', prefix: '2026/foxes' }],
-  ['VIDEOGEN_LARGEST_VIDEO', '1000', 1_000],
   ['VIDEOGEN_LARGEST_VIDEO', '500MB', 500_000_000],
   ['VIDEOGEN_LARGEST_VIDEO', '1.5 gib', 1_610_612_736],
   ['TEMPORAL_TLS', '0', '0'],
   ['VIDEOGEN_S3_PATH_STYLE', ' 1 ', true],
-  ['VIDEOGEN_S3_PATH_STYLE', 'FALSE', false],
   ['VIDEOGEN_S3_PATH_STYLE', ' ', undefined],
 ])('%s is read from %j as %j', (name, text, value) => {
   expect(readSetting(name, { [name]: text })).toEqual(value);
@@ -104,7 +95,6 @@ it.each<[Name, problem: string, texts: string[]]>([
     ['/abs/{ext}', '../{ext}', 'a/', '{workflowid}', '{}', 'a\\b'],
   ],
   ['VIDEOGEN_LARGEST_VIDEO', 'such as 500MB', ['0', '2G', '2 TiB', '1e9']],
-  ['VIDEOGEN_LOG_LEVEL', 'is "loud": give one of trace, debug, info, warn, error.', ['loud']],
   ['TEMPORAL_TLS', 'TEMPORAL_TLS is neither true nor false: ', ['yes', 'True']],
   ['TEMPORAL_DEPLOYMENT_NAME', 'and Temporal takes no dot or colon in it: ', ['videos.eu', 'videos:eu']],
   [
@@ -129,10 +119,7 @@ describe('the problems of an environment', () => {
   });
 
   it.each([
-    ['VIDEO_API_BASE_URL', 'nonsense'],
-    ['VIDEO_API_KEY', 'two words'],
     ['VIDEO_API_KEY_FILE', '/nowhere/key'],
-    ['VIDEOGEN_PROFILE', '/nowhere/profile.yaml'],
     ['VIDEOGEN_GATEWAY_HOOK_SECRET_FILE', '/nowhere/secret'],
     ['VIDEOGEN_WEBHOOK_SECRET', 'whsec_c2hvcnQ='],
     ['VIDEOGEN_WEBHOOK_URL', 'https://example.com/webhooks'],
@@ -142,31 +129,15 @@ describe('the problems of an environment', () => {
     ['VIDEOGEN_MONITOR_PORT', '70000'],
     ['TEMPORAL_WORKER_BUILD_ID', '1'],
   ])('name %s when it is %j, in one line', (name, value) => {
-    const needed = name === 'VIDEO_API_BASE_URL' ? { VIDEO_API_KEY: 'sk' } : {};
-    const problems = settingProblems({ ...needed, [`${name}`]: value });
+    const problems = settingProblems({ [`${name}`]: value });
     expect(problems).toEqual([expect.stringMatching(/^[A-Z]+_[A-Z0-9_]+\b[^\n]+: [a-z][^\n]+\.$/)]);
     expect(problems[0]).toContain(name);
-  });
-
-  it('are all found, however many there are', () => {
-    const env = {
-      VIDEO_API_BASE_URL: 'nonsense',
-      VIDEOGEN_STORAGE: 'gs://b',
-      VIDEOGEN_S3_PATH_STYLE: 'maybe',
-    };
-    expect(settingProblems(env).map((line) => line.split(' ')[0])).toEqual([
-      'VIDEO_API_BASE_URL',
-      'VIDEOGEN_STORAGE',
-      'VIDEOGEN_S3_PATH_STYLE',
-      'VIDEO_API_KEY',
-    ]);
   });
 });
 
 describe('the queues of jobs, submits and downloads', () => {
   it.each<[WorkerQueueOptions, Environment, string[]]>([
     [{}, {}, ['video-generation', 'video-generation-submit', 'video-generation']],
-    [{ taskQueue: 'q' }, { VIDEOGEN_TASK_QUEUE: 'other' }, ['q', 'q-submit', 'q']],
     [{ taskQueue: 'q' }, { VIDEOGEN_DOWNLOAD_QUEUE: ' d ' }, ['q', 'q-submit', 'd']],
     [{ taskQueue: 'q', downloadQueue: 'own' }, { VIDEOGEN_DOWNLOAD_QUEUE: 'd' }, ['q', 'q-submit', 'own']],
   ])('given %j and %j are %j', (options, env, [taskQueue, submitQueue, downloadQueue]) => {
@@ -208,14 +179,8 @@ describe('the storage in S3', () => {
   });
 });
 
-it('a download has the key and the limit of the settings', () => {
-  const env = { VIDEOGEN_KEY_TEMPLATE: 'all/{taskId}', VIDEOGEN_LARGEST_VIDEO: '2GiB' };
-  expect(readDownloadOptions(env)).toEqual({ keyTemplate: 'all/{taskId}', largestVideoBytes: 2_147_483_648 });
-});
-
 it.each<[given: Parameters<typeof readLogConfig>[0], Environment, level: string, format: string]>([
   [{ level: 'info', isTerminal: true }, {}, 'info', 'pretty'],
-  [{ level: 'info', isTerminal: false }, {}, 'info', 'json'],
   [{ level: 'info', isTerminal: true }, { VIDEOGEN_LOG_FORMAT: 'json' }, 'info', 'json'],
   [{ level: 'info', isTerminal: false }, { VIDEOGEN_LOG_LEVEL: ' Debug ' }, 'debug', 'json'],
 ])('a log with %j and %j has the level %s and the format %s', (given, env, level, format) => {
@@ -235,12 +200,7 @@ it('a deployment version has a name and a build id, or is missing', () => {
 
 describe("the paths of Temporal's own servers", () => {
   it('have defaults below the home folder when nothing is set, or only blanks', () => {
-    const blank = Object.fromEntries(
-      ['VIDEOGEN_CACHE', 'XDG_CACHE_HOME', 'VIDEOGEN_TEMPORAL_CLI', 'VIDEOGEN_DATA', 'XDG_DATA_HOME'].map(
-        (name) => [name, ' '],
-      ),
-    );
-    for (const env of [{}, blank]) {
+    for (const env of [{}, { VIDEOGEN_CACHE: ' ', XDG_CACHE_HOME: ' ', VIDEOGEN_DATA: ' ' }]) {
       expect(readServerOptions(env)).toEqual({ cacheFolder: join(homedir(), '.cache', 'temporal-videogen') });
       expect(readDataFolder(env)).toBe(join(homedir(), '.local', 'share', 'temporal-videogen'));
     }
@@ -301,21 +261,13 @@ describe('TEMPORAL_*', () => {
 
   it.each([
     ['TEMPORAL_API_KEY', `${KEY}\nmore`],
-    ['TEMPORAL_GRPC_META_AUTH', `${KEY}\nmore`],
     ['TEMPORAL_GRPC_META_X_AUTH', `${KEY}\u0000more`],
     ['TEMPORAL_ADDRESS', `me:${KEY}@temporal.example.com:7233`],
-    ['TEMPORAL_ADDRESS', `temporal.example.com:7233?token=${KEY}`],
   ])('refuses a %s that no header or address can hold, without quoting it', (name, value) => {
     expect(refusal(() => readTemporalConfig({ [name]: value }))).toMatch(new RegExp(`^${name}, `));
   });
 
   it.each<[string, () => Environment, RegExp]>([
-    [
-      'a file that does not exist',
-      () => ({ TEMPORAL_CONFIG_FILE: join(folder, 'none.toml') }),
-      /^TEMPORAL_CONFIG_FILE names a file that does not exist/,
-    ],
-    ['a folder for a file', () => ({ TEMPORAL_CONFIG_FILE: folder }), /^TEMPORAL_CONFIG_FILE .*EISDIR/],
     [
       'a certificate that is missing',
       () => ({ TEMPORAL_TLS_CLIENT_CERT_PATH: join(folder, 'none.pem') }),

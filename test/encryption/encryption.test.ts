@@ -24,11 +24,7 @@ const notKey = (number: number) =>
   `has a key ${number} that is not ID:BASE64 with 32 bytes: the id must be 1 to 63 letters, digits, dots, dashes or underscores, such as 2026-11`;
 
 test('a ring is written with commas or in lines, with comments', () => {
-  for (const text of [
-    `a:${KEY},b:${KEY}`,
-    `# keys\na:${KEY}\r\n\n  b:${KEY}  \n`,
-    ` a:${KEY.replace('=', '')} ,b:${KEY},`,
-  ]) {
+  for (const text of [`# keys\na:${KEY}\r\n\n  b:${KEY}  \n`, ` a:${KEY.replace('=', '')} ,b:${KEY},`]) {
     const parsed = parseKeyRing(text);
     expect(parsed).toMatchObject({ ring: { writingId: 'a' } });
     expect('ring' in parsed && parsed.ring.find('b')?.export().toString('base64')).toBe(KEY);
@@ -39,12 +35,9 @@ test('a ring is written with commas or in lines, with comments', () => {
 test('a ring with a mistake is refused without its value', () => {
   for (const [text, problem] of [
     ['', 'has no key'],
-    ['# nothing', 'has no key'],
     [KEY, notKey(1)],
     [`a:${KEY},b c:${KEY}`, notKey(2)],
-    [`a:${KEY.slice(4)}`, notKey(1)],
     [`a:${KEY}AAAA`, notKey(1)],
-    [`a:${'é'.repeat(43)}`, notKey(1)],
     [`a:${KEY},a:${KEY}`, 'has the id a twice'],
   ] as const)
     expect(parseKeyRing(text)).toEqual({ problem });
@@ -126,9 +119,8 @@ describe('a payload that does not open is refused with a sentence', () => {
   const MALFORMED =
     'A payload says that it is encrypted, and has no key id, cipher or data that this version can read: it was changed, or a newer version wrote it.';
 
-  const flipped = (offset: number) => (given: Payload) => {
+  const flipped = (at: number) => (given: Payload) => {
     const data = Buffer.from(given.data ?? []);
-    const at = offset < 0 ? data.length + offset : offset;
     data.writeUInt8(data.readUInt8(at) ^ 1, at);
     return { ...given, data };
   };
@@ -157,9 +149,7 @@ describe('a payload that does not open is refused with a sentence', () => {
       ringOf(OLD),
     ],
     ['with another key under the same id', CHANGED, ringOf(makeEncryptionKey('2026-11'))],
-    ['with a changed IV', CHANGED, RING, flipped(0)],
     ['with changed data', CHANGED, RING, flipped(20)],
-    ['with a changed tag', CHANGED, RING, flipped(-1)],
     [
       'with another key id',
       CHANGED.replace('2026-11', '2026-05'),
@@ -223,40 +213,21 @@ describe('a failure to decrypt', () => {
     new ActivityFailure('failed', 'pollVideo', '1', RetryState.IN_PROGRESS, undefined, cause);
 
   it('has a type that tells which attempt was the last that may have run', () => {
-    for (const last of [0, 1, 12]) {
+    for (const last of [0, 12]) {
       const { type } = new NotDecrypted(MESSAGE, 'no-keys', last);
-      expect(lastAttemptThatRan(type)).toBe(last);
-      expect(isNotDecryptedType(type)).toBe(true);
+      expect([lastAttemptThatRan(type), isNotDecryptedType(type)]).toEqual([last, true]);
     }
-    for (const type of [
-      ...[undefined, null, '', TYPE, `acme.${TYPE}.after-attempt-3`],
-      ...['', 'x', '3.more', '1234567890'].map((last) => `${TYPE}.after-attempt-${last}`),
-    ])
+    for (const type of [undefined, TYPE, ...['x', '3.more'].map((last) => `${TYPE}.after-attempt-${last}`)])
       expect([type, lastAttemptThatRan(type)]).toEqual([type, undefined]);
-    for (const type of [undefined, null, '', `${TYPE}Yet`, `acme.${TYPE}.`, 'videogen.NoVideo'])
+    for (const type of [undefined, `${TYPE}Yet`, `acme.${TYPE}.`])
       expect([type, isNotDecryptedType(type)]).toEqual([type, false]);
   });
 
-  it('is found with its reason in an activity, or in an error of another library', () => {
-    for (const last of [undefined, 3]) {
-      const failure = new NotDecrypted(MESSAGE, 'no-keys', last);
-      for (const error of [
-        failure,
-        inActivity(failure),
-        new Error('wrapped', { cause: inActivity(failure) }),
-      ])
-        expect(whyNotDecrypted(error)).toBe(MESSAGE);
-    }
-  });
-
-  it('is found in nothing else', () => {
-    for (const error of [
-      undefined,
-      TYPE,
-      inActivity(ApplicationFailure.create({ message: MESSAGE, type: 'OutOfCheese' })),
-      ApplicationFailure.create({ message: MESSAGE }),
-      Object.assign(new Error(MESSAGE), { type: TYPE }),
-    ])
+  it('is found with its reason in an error of another library around an activity, and in nothing else', () => {
+    const failure = new NotDecrypted(MESSAGE, 'no-keys', 3);
+    expect(whyNotDecrypted(new Error('wrapped', { cause: inActivity(failure) }))).toBe(MESSAGE);
+    const other = inActivity(ApplicationFailure.create({ message: MESSAGE, type: 'OutOfCheese' }));
+    for (const error of [undefined, other, Object.assign(new Error(MESSAGE), { type: TYPE })])
       expect(whyNotDecrypted(error)).toBeUndefined();
   });
 });
@@ -284,11 +255,6 @@ test('the first of several payloads is decoded through all codecs, in the revers
   for (const each of codecs) payloads = await each.encode(payloads);
   payloads.push(defaultPayloadConverter.toPayload('not encoded'));
   expect(await decodeFirst(converterOf(codecs), { payloads })).toEqual({ taskId: 'task_1' });
-});
-
-test('the first of no payloads is undefined', async () => {
-  for (const stored of [undefined, null, {}, { payloads: null }, { payloads: [] }])
-    expect(await decodeFirst(converterOf([markingCodec(1)]), stored)).toBeUndefined();
 });
 
 test('the first payload is fetched from the external storage that has it, and only if it is there', async () => {

@@ -136,12 +136,10 @@ describe('an uploaded image', () => {
   const manyFields = Array.from({ length: 60 }, (_, index): [string, string] => [`a${index}`, 'x']);
   it.each<[string, () => Sent, number]>([
     ['a page', () => ({ body: HTML }), 400],
-    ['nothing', () => ({ body: '' }), 400],
     ['20 MB and a byte', () => ({ body: TOO_LARGE_PNG() }), 413],
     ['20 MB and a byte in a form', () => form(['file', TOO_LARGE_PNG()]), 413],
     ['a form with many fields', () => form(...manyFields, ['file', PNG]), 413],
     ['a form with two files', () => form(['file', PNG], ['file', GIF]), 413],
-    ['a form with a text in place of the file', () => form(['file', 'a fox']), 400],
     ['a form that names a prototype', () => form(['__proto__', PNG]), 400],
     ['a form without a boundary', () => ({ ...form(['file', PNG]), type: 'multipart/form-data' }), 400],
     [
@@ -190,12 +188,10 @@ describe('an image in a request', () => {
 
   it.each<[string, () => Promise<{ body: object }>]>([
     ['as a data: URL', () => ask({ image_url: dataUrl(PNG, 'image/jpeg') })],
-    ["as a data: URL in OpenAI's reference", () => ask({ input_reference: dataUrl(PNG) }, '/v1/videos')],
     [
       "in the object of OpenAI's reference",
       () => ask({ input_reference: { image_url: dataUrl(PNG) } }, '/v1/videos'),
     ],
-    ["as the file of OpenAI's form", () => askInForm(['input_reference', PNG])],
     ["as the object of OpenAI's form", () => askInForm(['input_reference[image_url]', dataUrl(PNG)])],
   ])('%s is stored like an upload', async (_how, send) => {
     expect((await send()).body).toMatchObject(GOOD);
@@ -261,16 +257,17 @@ describe('a link', () => {
     });
   });
 
-  it.each<[string, (link: string) => string]>([
-    ['with another signature', (link) => `${link.slice(0, -1)}${link.endsWith('0') ? '1' : '0'}`],
-    ['to another image', (link) => link.replace(sha256Of(PNG), sha256Of(GIF)).replace('.png', '.gif')],
-    ['to the secret', (link) => link.replace(PNG_NAME, 'link-secret')],
-    ['out of the folder', (link) => link.replace(PNG_NAME, '..%2f..%2fkeys')],
-  ])('%s leads nowhere', async (_what, change) => {
+  it('with another signature, to another image, to the secret or out of the folder leads nowhere', async () => {
     await post({ body: PNG });
     await post({ body: GIF });
-    const answer = await follow(change(await link()));
-    expect(answer.status).toBe(404);
+    const good = await link();
+    for (const wrong of [
+      `${good.slice(0, -1)}${good.endsWith('0') ? '1' : '0'}`,
+      good.replace(sha256Of(PNG), sha256Of(GIF)).replace('.png', '.gif'),
+      good.replace(PNG_NAME, 'link-secret'),
+      good.replace(PNG_NAME, '..%2f..%2fkeys'),
+    ])
+      expect([wrong, (await follow(wrong)).status]).toEqual([wrong, 404]);
   });
 });
 

@@ -211,10 +211,9 @@ describe('the limits of a key', () => {
 
   it('are counted apart for pages that have a token, which cannot keep the key out', async () => {
     const { token } = makeWatchToken({ name: 'watched', sha256: '', limits: {} }, VIDEO);
-    const headers = { authorization: 'Bearer ' };
     const watched = [];
     for (let call = 0; call < 3; call++)
-      watched.push((await app.inject({ url: `/v1/videos/${VIDEO}?token=${token}`, headers })).statusCode);
+      watched.push((await app.inject(`/v1/videos/${VIDEO}?token=${token}`)).statusCode);
     expect(watched).toEqual([200, 200, 429]);
     expect(await request('watched')).toMatchObject(LET_IN);
   });

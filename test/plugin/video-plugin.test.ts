@@ -7,10 +7,9 @@ import { ConfigError } from '../../src/config/service-config';
 import { EncryptionCodec } from '../../src/encryption/encryption-codec';
 import { makeEncryptionKey } from '../../src/encryption/key-ring';
 import { encryptedWorker } from '../../src/worker/encrypt-worker';
-import { bundleFiles, OWN_WORKFLOWS } from '../../src/worker/own-workflows';
+import { bundleFiles, OWN_WORKFLOWS, SDK_VERSIONS } from '../../src/worker/own-workflows';
 import { VideoPlugin, type VideoPluginOptions } from '../../src/worker/video-plugin';
 import { optionsForOtherWorkers } from '../../src/worker/worker-options';
-import { createHostProject } from '../support/host-project';
 
 const SERVICE = { VIDEO_API_BASE_URL: 'https://api.example.com', VIDEO_API_KEY: 'key' };
 
@@ -78,12 +77,6 @@ describe('a worker with the plugin', () => {
     );
   });
 
-  it('is refused queues on which it would get the wrong tasks', () => {
-    expect(refusal(() => configure({}, { downloadQueue: 'q-submit' }))).toMatch(
-      /^VIDEOGEN_DOWNLOAD_QUEUE is "q-submit", the queue of the submits: name another queue\.$/,
-    );
-  });
-
   it('shares its deployment with the workers next to it, but not its own workflows and activities', () => {
     const workerDeploymentOptions = {
       useWorkerVersioning: true,
@@ -115,8 +108,10 @@ describe('the plan of a bundle', () => {
   const plan = (workflowsPath: string, plugins: VideoPlugin[]) =>
     plugins.reduce((options: BundleOptions, plugin) => plugin.configureBundler(options), { workflowsPath });
 
-  it('of a host without workflows has ours alone', () => {
+  it('of a host without workflows has ours alone, and that of a replay too', () => {
     expect(plan('', [new VideoPlugin(), new VideoPlugin()])).toMatchObject({ workflowsPath: OWN_WORKFLOWS });
+    const replay = new VideoPlugin().configureReplayWorker({ plugins: [] });
+    expect(replay).toMatchObject({ workflowsPath: OWN_WORKFLOWS });
   });
 
   it('by several plugins has our workflows once', () => {
@@ -186,33 +181,19 @@ describe('a plugin that is asked to encrypt', () => {
 });
 
 describe('a program', () => {
-  it('with packages of Temporal in different versions, or with a second copy of one, is refused', () => {
-    const host = createHostProject({
-      '@temporalio/activity': '@temporalio/activity',
-      'temporal-videogen/node_modules/@temporalio/worker': '@temporalio/worker',
-    });
-    try {
-      host.write({
-        'say.js': `
-          const { VideoPlugin } = require('temporal-videogen/worker');
-          const { NativeConnection } = require('@temporalio/worker');
-          const connection = Object.create(NativeConnection.prototype);
-          const env = ${JSON.stringify(SERVICE)};
-          try { console.log(JSON.stringify(Object.keys(new VideoPlugin({ env }).configureWorker({ taskQueue: 'q', connection })))); }
-          catch (error) { console.log(JSON.stringify(String(error))); }`,
-      });
-      expect(host.run('say.js')).toMatch(/^ConfigError: Two copies of @temporalio\/worker are installed, /);
-      const manifest = JSON.stringify({
-        name: '@temporalio/activity',
-        version: '1.23.4',
-        main: 'lib/index.js',
-      });
-      host.write({ 'node_modules/@temporalio/activity/package.json': manifest });
-      expect(host.run('say.js')).toMatch(
-        /^ConfigError: Temporal's packages have different versions, @temporalio\/activity 1\.23\.4, /,
-      );
-    } finally {
-      host.remove();
-    }
+  it('with packages of Temporal in different versions is refused', () => {
+    const version = jest.replaceProperty(SDK_VERSIONS, 'activity', '1.23.4');
+    expect(refusal(configure)).toMatch(
+      /^Temporal's packages have different versions, @temporalio\/activity 1\.23\.4, /,
+    );
+    version.restore();
+  });
+
+  it('with a second copy of the worker’s package is refused', () => {
+    /** What the other copy has under this name. */
+    class NativeConnection {}
+    expect(refusal(() => configure({ connection: new NativeConnection() as never }))).toMatch(
+      /^Two copies of @temporalio\/worker are installed, /,
+    );
   });
 });

@@ -22,19 +22,13 @@ export interface HostProject {
   remove(): void;
 }
 
-/**
- * A user's project with the built package installed as npm installs it, and with its dependencies. `own` are packages of
- * which the project has its own copy, by their path in node_modules.
- */
-export function createHostProject(own: Record<string, string> = {}): HostProject {
+/** A user's project with the built package installed as npm installs it, and with its dependencies. */
+export function createHostProject(): HostProject {
   const folder = mkdtempSync(join(tmpdir(), 'videogen-host-'));
   const modules = join(folder, 'node_modules');
   const installed = join(modules, 'temporal-videogen');
   for (const part of ['dist', 'examples', 'package.json']) {
     cpSync(join(ROOT, part), join(installed, part), { recursive: true });
-  }
-  for (const [path, name] of Object.entries(own)) {
-    cpSync(join(ROOT, 'node_modules', name), join(modules, path), { recursive: true });
   }
   for (const name of packagesIn(join(ROOT, 'node_modules'))) {
     const link = join(modules, name);

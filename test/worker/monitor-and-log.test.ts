@@ -109,7 +109,7 @@ describe('the monitor', () => {
   test('lets no reader that never reads keep the probes out', async () => {
     const reason = 'x'.repeat(8_000_000);
     const { url } = await open(source([{ part: 'temporal', status: 'unready', reason }]));
-    const silent = Array.from({ length: 8 }, () => connect(Number(new URL(url).port), '127.0.0.1').pause());
+    const silent = Array.from({ length: 3 }, () => connect(Number(new URL(url).port), '127.0.0.1').pause());
     try {
       await Promise.all(silent.map((socket) => once(socket, 'connect')));
       for (const socket of silent) socket.write('GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n');
@@ -192,16 +192,6 @@ test('a line in JSON names the event, the job, the run, the task and the attempt
       sdkComponent: 'activity',
     },
   ]);
-});
-
-test('a line below the level of the log is not written', () => {
-  const { lines, logger } = logging({ level: 'warn' });
-  logger.event('stored', { taskId: 'vid_1' });
-  logger.event('polled', { taskId: 'vid_1' });
-  expect(lines).toEqual([]);
-  logger.event('held', { taskId: 'vid_1' });
-  logger.log('ERROR', 'broken');
-  expect(lines).toHaveLength(2);
 });
 
 test('a line for people is short, and says whose change it is, and what to do about a failed attempt', () => {
