@@ -20,7 +20,6 @@ import { exitCodeOf } from '../../src/cli/exit-codes';
 import { processTerminal, untilInterrupted } from '../../src/cli/terminal';
 import { S3_SERVER_TIMEOUT_MS, type S3Server, startS3Server } from '../support/s3-server';
 import { failureOf } from '../support/world';
-import { eventually } from '../temporal-server/eventually';
 
 let folder: string;
 beforeEach(() => {
@@ -93,15 +92,6 @@ describe('--out', () => {
       `The video is at ${stored}, but could not be copied to ${target}: ${problem}`,
     );
     expect(files()).toEqual(before);
-  });
-
-  it('closes the video when the folder cannot be created', async () => {
-    const openFiles = () => readdirSync('/dev/fd').length;
-    writeFileSync(join(folder, 'file'), '');
-    const before = openFiles();
-    for (let attempt = 0; attempt < 5; attempt += 1)
-      await failureOf(copyOut(uri, join(folder, 'file/fox.mp4')));
-    await eventually('all closed', () => openFiles() <= before);
   });
 
   it.each<[string, (target: string) => unknown]>([

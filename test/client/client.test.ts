@@ -22,8 +22,6 @@ describe('a start', () => {
   const request = { prompt: 'A fox' };
   const STARTS: [name: string, start: (videos: VideoClient, workflowId: string) => Promise<unknown>][] = [
     ['start', (videos, workflowId) => videos.start({ request }, { workflowId })],
-    ['submit', (videos, workflowId) => videos.submit({ request }, { workflowId })],
-    ['execute', (videos, workflowId) => videos.execute({ request }, { workflowId })],
     ['startBatch', (videos, workflowId) => videos.startBatch({ requests: [request] }, { workflowId })],
   ];
 

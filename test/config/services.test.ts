@@ -167,7 +167,6 @@ describe('VIDEOGEN_SERVICES_FILE', () => {
   beforeEach(() => {
     mkdirSync(join(folder, 'profiles'));
     fileWith('profiles/mine.yaml', 'name: Mine\nrequestFields: [model]\n');
-    fileWith('profiles/bad.yaml', 'naem: Mine\n');
     fileWith('main.key', `${KEY}\n`);
   });
 
@@ -230,13 +229,6 @@ default: fal-seedance
       'no address',
       one('').replace('baseUrl: "https://one.example.com", ', ''),
       'services.one must have either baseUrl or aiSdk',
-    ],
-    ['a wrong address', one('').replace('https:', 'ftp:'), 'services.one.baseUrl is not an http(s) URL'],
-    ['an unknown profile', one('profile: fall'), 'services.one.profile is "fall", neither a built-in'],
-    [
-      'a profile file with a mistake',
-      one('profile: profiles/bad.yaml'),
-      'a profile with a mistake (naem is not known, there can be name, paths,',
     ],
     [
       'an inline profile with an impossible value',

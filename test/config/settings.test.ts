@@ -5,7 +5,7 @@ import { readLogConfig, settingProblems } from '../../src/config/operation-confi
 import { resolveWorkerQueues, type WorkerQueueOptions } from '../../src/config/queues';
 import type { Environment, Setting } from '../../src/config/read-setting';
 import { readSetting, SETTING_NAMES, SETTINGS } from '../../src/config/settings';
-import { readS3Connection, readStorageConfig } from '../../src/config/storage-config';
+import { readStorageConfig } from '../../src/config/storage-config';
 import {
   readDataFolder,
   readDeploymentVersion,
@@ -152,31 +152,22 @@ describe('the queues of jobs, submits and downloads', () => {
   });
 });
 
-describe('the storage in S3', () => {
-  const bucket = { VIDEOGEN_STORAGE: 's3://videos' };
-
-  it('uses the connection of the environment, and leaves the rest to the AWS SDK', () => {
-    expect(
-      readStorageConfig({
-        ...bucket,
-        AWS_ENDPOINT_URL: 'http://other',
-        AWS_ENDPOINT_URL_S3: 'http://minio:9000',
-        AWS_DEFAULT_REGION: 'eu-central-1',
-        AWS_ACCESS_KEY_ID: 'id',
-        AWS_SECRET_ACCESS_KEY: 'secret',
-        AWS_SESSION_TOKEN: 'token',
-        VIDEOGEN_S3_PATH_STYLE: 'true',
-      }),
-    ).toMatchObject({
-      endpoint: 'http://minio:9000',
-      region: 'eu-central-1',
-      pathStyle: true,
-      credentials: { accessKeyId: 'id', secretAccessKey: 'secret', sessionToken: 'token' },
-    });
-    expect(readS3Connection({ AWS_ENDPOINT_URL: 'http://other' }).endpoint).toBe('http://other');
-    const nothing = readStorageConfig({ ...bucket, AWS_ACCESS_KEY_ID: 'id', AWS_REGION: ' ' });
-    expect(Object.values(nothing).filter((value) => value !== undefined)).toEqual(['s3', 'videos', '']);
+it('a storage in S3 uses the connection of the environment, and leaves the rest to the AWS SDK', () => {
+  const env = { VIDEOGEN_STORAGE: 's3://videos', AWS_ACCESS_KEY_ID: 'id' };
+  const set = {
+    AWS_ENDPOINT_URL: 'http://other',
+    AWS_ENDPOINT_URL_S3: 'http://minio:9000',
+    AWS_DEFAULT_REGION: 'eu-central-1',
+    AWS_SECRET_ACCESS_KEY: 'secret',
+    AWS_SESSION_TOKEN: 'token',
+  };
+  expect(readStorageConfig({ ...env, ...set })).toMatchObject({
+    endpoint: 'http://minio:9000',
+    region: 'eu-central-1',
+    credentials: { accessKeyId: 'id', secretAccessKey: 'secret', sessionToken: 'token' },
   });
+  const nothing = readStorageConfig({ ...env, AWS_REGION: ' ' });
+  expect(Object.values(nothing).filter((value) => value !== undefined)).toEqual(['s3', 'videos', '']);
 });
 
 it.each<[given: Parameters<typeof readLogConfig>[0], Environment, level: string, format: string]>([

@@ -121,26 +121,19 @@ describe('a video that Temporal knows', () => {
     jobs.set(id, { memo: {}, ...job });
     return id;
   };
-  const resultWith = (video: object, cost?: object) => ({
-    ...{ taskId: 'task_1', polls: 1, waitedMs: 1, warnings: [], video },
-    ...(cost && { cost }),
-  });
+  const resultWith = (video: object) => ({ taskId: 'task_1', polls: 1, waitedMs: 1, warnings: [], video });
 
-  const usd = (amount: number) => ({ amount, currency: 'USD' });
-  const estimated = usd(0.5);
-  const charged = usd(0.45);
-  const none = { estimated: null, charged: null, unknown: null };
-  const ended = (cost?: object) =>
-    resultWith({ uri: 'file:///fox.mp4', bytes: 1, sha256: '', contentType: 'video/mp4' }, cost);
-
-  it.each<[what: string, videoCost: unknown, result: object | undefined, cost: object | null]>([
-    ['the estimate while the job runs', { estimated, service: 'Ark' }, undefined, { ...none, estimated }],
-    ['the cost of its result at the end', { estimated }, ended({ charged }), { ...none, charged }],
-    ['the cost of its memo if its result has none', { estimated }, ended(), { ...none, estimated }],
-    ['no cost if somebody wrote nonsense', { estimated: 'much' }, undefined, null],
-  ])('has %s', async (_what, videoCost, result, cost) => {
-    const id = add({ memo: { videoCost }, ...(result && { result }) });
-    expect((await gateway.inject(`/v1/videos/${id}`)).json().cost).toEqual(cost);
+  it('costs its estimate while the job runs, what was charged at its end, and nothing by nonsense', async () => {
+    const [estimated, charged] = [0.5, 0.45].map((amount) => ({ amount, currency: 'USD' }));
+    const none = { estimated: null, charged: null, unknown: null };
+    const costOf = async (job: Parameters<typeof add>[0]) =>
+      (await gateway.inject(`/v1/videos/${add(job)}`)).json().cost;
+    const memo = { videoCost: { estimated, service: 'Ark' } };
+    expect(await costOf({ memo })).toEqual({ ...none, estimated });
+    const ended = resultWith({ uri: 'file:///fox.mp4', bytes: 1, sha256: '', contentType: 'video/mp4' });
+    expect(await costOf({ memo, result: ended })).toEqual({ ...none, estimated });
+    expect(await costOf({ memo, result: { ...ended, cost: { charged } } })).toEqual({ ...none, charged });
+    expect(await costOf({ memo: { videoCost: { estimated: 'much' } } })).toBeNull();
   });
 
   const TEXT = '0123456789'.repeat(100);

@@ -121,18 +121,14 @@ describe('the log', () => {
     await app.inject({ url: '/v1/videos/in-path', headers: { authorization: 'Bearer wrong-key' } });
     await app.inject('/in-path?in-query');
     expect(lines.map((line) => JSON.parse(line))).toEqual([
-      {
-        time: expect.stringMatching(/Z$/),
-        level: 'info',
+      expect.objectContaining({
         event: 'request',
-        message: 'answered',
         requestId: expect.stringMatching(/^req_[0-9a-f]{24}$/),
         key: 'shop',
         method: 'POST',
         route: '/v1/videos',
         status: 400,
-        ms: expect.any(Number),
-      },
+      }),
       expect.objectContaining({ route: '/v1/videos/:id', status: 401 }),
       expect.objectContaining({ status: 404 }),
     ]);
