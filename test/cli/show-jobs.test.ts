@@ -116,7 +116,7 @@ describe('a line', () => {
           expect(line).not.toMatch(STEERING);
         }
       }),
-      { numRuns: 60 },
+      { numRuns: 20 },
     );
   });
 });
@@ -267,7 +267,7 @@ describe('with hostile names', () => {
   const hostileName = hostileText.filter((text) => !hasControls(text));
 
   it('the command that adopts a task names it when it is typed into a shell', async () => {
-    const taskIds = fc.sample(hostileName, { numRuns: 100, seed: 10 });
+    const taskIds = fc.sample(hostileName, { numRuns: 40, seed: 10 });
     const lines = taskIds.map((taskId) => {
       const terminal = new FakeTerminal();
       reportError(new VideoFailure('DeadlineExceeded', { taskId }), {}, terminal);
@@ -278,7 +278,7 @@ describe('with hostile names', () => {
   });
 
   it('a job that waits for a decision shows commands for its exact name, and no control character', async () => {
-    const ids = fc.sample(hostileName, { numRuns: 100, seed: 10 });
+    const ids = fc.sample(hostileName, { numRuns: 40, seed: 10 });
     const texts = ids.map((workflowId, index) => {
       const batch = batchOf(0, { item: 17, name: workflowId, isHeld: true });
       const notes = holdNotes(row({ workflowId, progress: index % 2 === 0 ? held() : batch }));

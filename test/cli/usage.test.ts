@@ -378,7 +378,6 @@ describe('options', () => {
     const small = foxesOf(INLINE_BYTES);
     expect((await batchOf(toLines(small), {}, SERVICE)).input).toEqual({ requests: small });
     expect(existsSync(join(folder, 'videos'))).toBe(false);
-    // Bytes count, not characters.
     const large = [...small, { prompt: '狐' }];
     const content = `\n${toLines(large)}\n`;
     const { input, requests } = await batchOf(content, { window: '5' }, SERVICE);
@@ -390,6 +389,8 @@ describe('options', () => {
     const key = input.requestsFrom ?? '';
     expect((await batchOf(content, { window: '9' })).input.requestsFrom).toBe(key);
     expect(readFileSync(join(folder, 'videos', key), 'utf8')).toBe(toLines(large));
+    // Bytes count, not characters.
+    expect((await batchOf(toLines([{ prompt: '狐'.repeat(70_000) }]))).input).toHaveProperty('requestsFrom');
   });
 
   it.each<[Partial<BatchSettings>, string]>([
