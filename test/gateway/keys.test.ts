@@ -82,17 +82,12 @@ const VIDEO = 'video_00000000000000000000000000000000';
 
 test('a token is good for 15 minutes, for the video and the name it was made for, and only as it was signed', async () => {
   const clock = jest.spyOn(Date, 'now').mockReturnValue(1_800_000_000_000);
-  const [shop, press] = ['shop', 'press'].map((name) => ({ name, sha256: name, limits: {} }));
-  const keys = {
-    find: () => undefined,
-    named: (name: string) => [shop, press].flatMap((key) => (key?.name === name ? [key] : [])),
-  };
   const describe = async () => {
     throw new WorkflowNotFoundError('none', 'none', undefined);
   };
   const client = temporalWith({ getHandle: () => ({ describe }) });
-  const { app } = await closedGateway({ client, keys });
-  const { token, expires_at } = makeWatchToken(shop as never, VIDEO);
+  const { app } = await closedGateway({ client, keys: keysNamed() });
+  const { token, expires_at } = makeWatchToken({ name: 'shop', sha256: '', limits: {} }, VIDEO);
   const statusOf = async (given: string, video = VIDEO) =>
     (await app.inject(`/v1/videos/${video}?token=${given}`)).statusCode;
   expect(expires_at).toBe(1_800_000_900);
@@ -100,7 +95,6 @@ test('a token is good for 15 minutes, for the video and the name it was made for
   expect(await statusOf(token, VIDEO.replace(/0$/, '1'))).toBe(401);
   for (const [what, instead] of [
     ['shop', 'press'],
-    ['shop', 'nobody'],
     [String(expires_at), String(expires_at + 60)],
     ['vgw_', 'vgk_'],
     [/.$/, ''],
