@@ -103,7 +103,7 @@ export function createFaultyService(
 
 export async function startOtherAddresses(): Promise<OtherAddresses & { close(): Promise<void> }> {
   const onConnection = (socket: Socket) => socket.resetAndDestroy();
-  const atOnce = await startRawServer(undefined, { onConnection });
+  const atOnce = await startRawServer(undefined, onConnection);
   const later = await startRawServer(({ socket }) => socket.resetAndDestroy());
   return {
     refused: `http://${LOOPBACK}:${await freePort()}`,

@@ -121,6 +121,7 @@ describe('a redirect', () => {
   it.each([
     ['an invalid address', { location: 'http://[bad' }],
     ['a file', { location: 'file:///etc/passwd' }],
+    ['a protocol of another name', { location: 'shttp://127.0.0.1/v.mp4' }],
     ['nothing', {}],
   ])('to %s is a refusal, and its body is not taken for the video', async (_where, headers) => {
     const { service, requests } = await serveVideo((request) =>
@@ -165,17 +166,18 @@ describe('the API key', () => {
   });
 });
 
-it('the signature of a refused link is redacted when the storage quotes it', async () => {
+it('the signature of a refused link is redacted when the storage quotes it, and no Location is followed', async () => {
   const { service } = await serveVideo((request) =>
     reply(request, {
       status: 403,
-      headers: { 'content-type': 'application/xml' },
+      headers: { 'content-type': 'application/xml', 'retry-after': 7, location: '/elsewhere' },
       body: '<Error><Code>SignatureDoesNotMatch</Code><SignatureProvided>abc/defgh=</SignatureProvided></Error>',
     }),
   );
   expect((await faultOf(service.open('/v.mp4?X-Signature=abc%2Fdefgh%3D&e=1'))).facts).toMatchObject({
     status: 403,
     message: '<Error><Code>SignatureDoesNotMatch</Code><SignatureProvided>…=</SignatureProvided></Error>',
+    retryAfterMs: 7_000,
   });
 });
 
@@ -221,6 +223,14 @@ describe('the rest of a video', () => {
     expect(requests[0]?.headers['accept-encoding']).toBe('identity');
   });
 
+  it('is requested in the same way after a redirect', async () => {
+    const { service, requests } = await serveVideo((request) =>
+      request.line.includes('/a') ? redirectTo('/v.mp4')(request) : reply(request, rest),
+    );
+    expect(await text(service, '/a', FROM)).toBe(REST);
+    expect(rangesOf({ requests })).toEqual(Array(2).fill(['bytes=4-', TAG]));
+  });
+
   it('is the whole video when the server answers with that', async () => {
     const { service, requests } = await serveVideo((request) =>
       reply(request, withHeaders(whole, { etag: '"v2"' })),
@@ -235,10 +245,14 @@ describe('the rest of a video', () => {
     ['begins later', withHeaders(rest, { 'content-range': 'bytes 5-19/20' })],
     ['ends before the end', withHeaders(rest, { 'content-range': 'bytes 4-18/20' })],
     ['does not say how long the whole is', withHeaders(rest, { 'content-range': 'bytes 4-19/*' })],
-    ['is of another video', withHeaders(rest, { etag: '"v2"', 'content-length': 10_000_000 })],
+    ['is of another video', withHeaders(rest, { etag: '"v2"' })],
+    ['is longer than the rest', withHeaders(rest, { 'content-length': 10_000_000 })],
+    ['is empty', { ...withHeaders(rest, { 'content-range': 'bytes 4-3/4' }), body: '' }],
+    ['counts in another unit', withHeaders(rest, { 'content-range': `kilo${RANGE}` })],
+    ['has more after its range', withHeaders(rest, { 'content-range': `${RANGE}0/2` })],
     ['is encoded', withHeaders(rest, { 'content-encoding': 'gzip' })],
     ['is in several parts', withHeaders(rest, { 'content-type': 'multipart/byteranges; boundary=x' })],
-    ['is refused as beyond the end', { status: 416, headers: { 'content-range': 'bytes */3' }, body: 'no' }],
+    ['is refused as beyond the end', { ...rest, status: 416 }],
   ])('that %s is discarded with its connection, and the whole video is requested', async (_what, answer) => {
     const server = await serveVideo(ranged(answer));
     const { stream, ...video } = await server.service.open('/v.mp4', { from: FROM });

@@ -1,7 +1,9 @@
 import { once } from 'node:events';
-import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { createServer } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import { text } from 'node:stream/consumers';
 
-/** One request, byte for byte as it came over the wire. */
+/** One request as it came over the wire. */
 export interface RawRequest {
   /** Such as `GET /v1/videos/a%2Fb HTTP/1.1`. */
   line: string;
@@ -21,33 +23,32 @@ export interface RawServer {
   close(): Promise<void>;
 }
 
-export interface RawServerOptions {
-  /** Called with each connection before a byte is read. */
-  onConnection?: (socket: Socket) => void;
-}
-
 /** A server that sends any bytes, for answers that no well-behaved server would give. */
 export async function startRawServer(
   answer: (request: RawRequest) => void = () => undefined,
-  { onConnection }: RawServerOptions = {},
+  /** Called with each connection before a byte is read. */
+  onConnection: (socket: Socket) => void = () => undefined,
 ): Promise<RawServer> {
   const sockets: Socket[] = [];
   const requests: RawRequest[] = [];
-  const server = createServer((socket) => {
-    const connection = sockets.push(socket);
-    socket.on('error', () => undefined);
-    let received = Buffer.alloc(0);
-    socket.on('data', (chunk) => {
-      received = Buffer.concat([received, chunk]);
-      const request = readRequest(received);
-      if (request === undefined) return;
-      received = Buffer.alloc(0);
-      const whole = { ...request, connection, socket };
+  // Its own responses are never used: they would be well-behaved.
+  const server = createServer((request) => {
+    const { method, url, headers, socket } = request;
+    const line = `${method} ${url} HTTP/1.1`;
+    const fields = Object.entries(headers).map(([name, value]) => [name, String(value)]);
+    const connection = sockets.indexOf(socket) + 1;
+    const received = (body: string) => {
+      const whole = { line, headers: Object.fromEntries(fields), body, connection, socket };
       requests.push(whole);
       server.emit('whole-request');
       answer(whole);
-    });
-    onConnection?.(socket);
+    };
+    void text(request).then(received, () => undefined);
+  });
+  server.on('clientError', () => undefined);
+  server.on('connection', (socket: Socket) => {
+    sockets.push(socket);
+    onConnection(socket);
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -71,21 +72,6 @@ export async function startRawServer(
       await once(server, 'close');
     },
   };
-}
-
-function readRequest(received: Buffer): Pick<RawRequest, 'line' | 'headers' | 'body'> | undefined {
-  const [head, rest] = received.toString('utf8').split(/\r\n\r\n(.*)/s);
-  if (head === undefined || rest === undefined) return undefined;
-  const [line = '', ...fields] = head.split('\r\n');
-  const headers = Object.fromEntries(
-    fields.map((field) => {
-      const [name = '', value = ''] = field.split(/: ?(.*)/s);
-      return [name.toLowerCase(), value];
-    }),
-  );
-  return Buffer.byteLength(rest) < Number(headers['content-length'] ?? 0)
-    ? undefined
-    : { line, headers, body: rest };
 }
 
 export interface Reply {

@@ -8,9 +8,8 @@ interface RefusedAnswer {
   status?: number;
   /** Set in the answer to a submit. */
   request?: { prompt: string; image_url?: string };
-  refused: RefusedContent;
-  /** The telling code, where there is one. */
-  code?: string;
+  /** With the telling code, where there is one. */
+  refused: RefusedContent & { code?: string };
 }
 
 interface Service {
@@ -18,7 +17,6 @@ interface Service {
   /** Where its answers are described, looked up in November 2026. Public code: programs on GitHub that handle the answer. */
   source?: string;
   profile?: ServiceProfile | undefined;
-  /** Empty for a service of which no such answer was found. */
   answers: RefusedAnswer[];
 }
 
@@ -29,12 +27,29 @@ const text = { prompt: 'A red fox' };
 const image = { ...text, image_url: 'https://example.com/fox.png' };
 
 const failed = (error: object) => ({ id: 't', status: 'failed', error });
-const runway = (failureCode: string) => ({ id: 't', status: 'FAILED', failure: 'No.', failureCode });
-const fal = (field: string) => ({
-  detail: [{ loc: ['body', field], msg: 'No.', type: 'content_policy_violation' }],
+/** The answer to a submit with this code at the most usual place. */
+const refusing = (code: string, refused: RefusedContent): RefusedAnswer => ({
+  body: { error: { code, message: 'No.' } },
+  status: 400,
+  request: image,
+  refused: { ...refused, code },
 });
-const dashscope = (message: string) => ({
-  output: { task_id: 't', task_status: 'FAILED', code: 'DataInspectionFailed', message },
+const runway = (failureCode: string, refused: RefusedContent): RefusedAnswer => ({
+  body: { id: 't', status: 'FAILED', failure: 'No.', failureCode },
+  refused: { ...refused, charged: true, code: failureCode },
+});
+const fal = (field: string, refused: RefusedContent): RefusedAnswer => ({
+  body: { detail: [{ loc: ['body', field], msg: 'No.', type: 'content_policy_violation' }] },
+  status: 422,
+  refused: { ...refused, code: 'content_policy_violation' },
+});
+const vidu = (err_code: string, refused: RefusedContent): RefusedAnswer => ({
+  body: { id: 't', state: 'failed', err_code, creations: [] },
+  refused: { ...refused, code: err_code },
+});
+const dashscope = (message: string, refused: RefusedContent): RefusedAnswer => ({
+  body: { output: { task_id: 't', task_status: 'FAILED', code: 'DataInspectionFailed', message } },
+  refused: { ...refused, code: 'DataInspectionFailed' },
 });
 const minimax = (status_code: number) => ({
   task_id: 't',
@@ -44,38 +59,20 @@ const minimax = (status_code: number) => ({
 
 /**
  * What else is known has these sources: docs.bfl.ai, Errors (`Request Moderated`, `Content Moderated`); Azure's JSON schema of
- * its errors (`ResponsibleAIPolicyViolation`); Baidu Qianfan docs (`unsafe_request`).
+ * its errors (`ResponsibleAIPolicyViolation`); Baidu Qianfan docs (`unsafe_request`); Evolink docs, Error Codes Reference
+ * (`content_policy_violation`).
  */
 export const SERVICES: Service[] = [
   {
     name: 'BytePlus Ark (Seedance)',
     source: 'the `RiskDetection` codes: Volcengine Ark, error codes (82379/1099476); the others: public code',
     answers: [
-      {
-        body: { error: { code: 'InputTextSensitiveContentDetected', message: 'No.' } },
-        status: 400,
-        request: image,
-        refused: PROMPT,
-        code: 'InputTextSensitiveContentDetected',
-      },
-      {
-        body: { error: { code: 'InputImageSensitiveContentDetected.PrivacyInformation', message: 'No.' } },
-        status: 400,
-        request: image,
-        refused: IMAGE,
-        code: 'InputImageSensitiveContentDetected.PrivacyInformation',
-      },
-      {
-        body: { error: { code: 'InputImageRiskDetection', message: 'No.' } },
-        status: 400,
-        request: image,
-        refused: IMAGE,
-        code: 'InputImageRiskDetection',
-      },
+      refusing('InputTextSensitiveContentDetected', PROMPT),
+      refusing('InputImageSensitiveContentDetected.PrivacyInformation', IMAGE),
+      refusing('InputImageRiskDetection', IMAGE),
       {
         body: failed({ code: 'OutputVideoSensitiveContentDetected.PolicyViolation', message: 'No.' }),
-        refused: OUTPUT,
-        code: 'OutputVideoSensitiveContentDetected.PolicyViolation',
+        refused: { ...OUTPUT, code: 'OutputVideoSensitiveContentDetected.PolicyViolation' },
       },
     ],
   },
@@ -84,26 +81,15 @@ export const SERVICES: Service[] = [
     source: 'Runway API docs, Task Failures and Content Moderation',
     profile: builtInProfile('runway'),
     answers: [
-      { body: runway('SAFETY.INPUT.TEXT'), refused: { ...PROMPT, charged: true }, code: 'SAFETY.INPUT.TEXT' },
-      {
-        body: runway('SAFETY.INPUT.IMAGE'),
-        refused: { ...IMAGE, charged: true },
-        code: 'SAFETY.INPUT.IMAGE',
-      },
-      {
-        body: runway('SAFETY.OUTPUT.VIDEO'),
-        refused: { ...OUTPUT, charged: true },
-        code: 'SAFETY.OUTPUT.VIDEO',
-      },
+      runway('SAFETY.INPUT.TEXT', PROMPT),
+      runway('SAFETY.INPUT.IMAGE', IMAGE),
+      runway('SAFETY.OUTPUT.VIDEO', OUTPUT),
     ],
   },
   {
     name: 'fal',
     source: 'fal docs, Model Errors; calesthio/OpenMontage, discussion 580',
-    answers: [
-      { body: fal('prompt'), status: 422, refused: PROMPT, code: 'content_policy_violation' },
-      { body: fal('image_url'), status: 422, refused: IMAGE, code: 'content_policy_violation' },
-    ],
+    answers: [fal('prompt', PROMPT), fal('image_url', IMAGE)],
   },
   {
     name: 'Replicate',
@@ -121,8 +107,7 @@ export const SERVICES: Service[] = [
     answers: [
       {
         body: failed({ code: 'moderation_blocked', message: 'blocked by our moderation system' }),
-        refused: {},
-        code: 'moderation_blocked',
+        refused: { code: 'moderation_blocked' },
       },
       {
         body: {
@@ -134,8 +119,7 @@ export const SERVICES: Service[] = [
         },
         status: 400,
         request: text,
-        refused: OUTPUT,
-        code: 'moderation_blocked',
+        refused: { ...OUTPUT, code: 'moderation_blocked' },
       },
     ],
   },
@@ -143,23 +127,9 @@ export const SERVICES: Service[] = [
     name: 'Google Veo',
     source: 'js-genai, GenerateVideosResponse',
     answers: [
-      {
-        body: {
-          name: 't',
-          done: true,
-          response: { raiMediaFilteredCount: 1, raiMediaFilteredReasons: ['58061214'] },
-        },
-        refused: OUTPUT,
-      },
-      {
-        body: {
-          name: 't',
-          done: true,
-          response: { generateVideoResponse: { raiMediaFilteredCount: 1 } },
-        },
-        refused: OUTPUT,
-      },
-    ],
+      { raiMediaFilteredCount: 1, raiMediaFilteredReasons: ['58061214'] },
+      { generateVideoResponse: { raiMediaFilteredCount: 1 } },
+    ].map((response) => ({ body: { name: 't', done: true, response }, refused: OUTPUT })),
   },
   {
     name: 'Luma',
@@ -202,8 +172,7 @@ export const SERVICES: Service[] = [
         body: {
           task: { id: 't', status: 'failed', error: { code: 'content_policy_violation', message: 'No.' } },
         },
-        refused: {},
-        code: 'content_policy_violation',
+        refused: { code: 'content_policy_violation' },
       },
     ],
   },
@@ -215,35 +184,18 @@ export const SERVICES: Service[] = [
         body: { code: 400, reason: 'TaskPromptPolicyViolation', message: 'No.', metadata: {} },
         status: 400,
         request: image,
-        refused: PROMPT,
-        code: 'TaskPromptPolicyViolation',
+        refused: { ...PROMPT, code: 'TaskPromptPolicyViolation' },
       },
-      {
-        body: { id: 't', state: 'failed', err_code: 'AuditSubmitIllegal', creations: [] },
-        refused: {},
-        code: 'AuditSubmitIllegal',
-      },
-      {
-        body: { id: 't', state: 'failed', err_code: 'CreationPolicyViolation', creations: [] },
-        refused: OUTPUT,
-        code: 'CreationPolicyViolation',
-      },
+      vidu('AuditSubmitIllegal', {}),
+      vidu('CreationPolicyViolation', OUTPUT),
     ],
   },
   {
     name: 'DashScope',
     source: 'Alibaba Cloud developer forum, 578425; public code',
     answers: [
-      {
-        body: dashscope('Input data may contain inappropriate content.'),
-        refused: {},
-        code: 'DataInspectionFailed',
-      },
-      {
-        body: dashscope('Output data may contain inappropriate content.'),
-        refused: OUTPUT,
-        code: 'DataInspectionFailed',
-      },
+      dashscope('Input data may contain inappropriate content.', {}),
+      dashscope('Output data may contain inappropriate content.', OUTPUT),
     ],
   },
   {
@@ -292,26 +244,7 @@ export const SERVICES: Service[] = [
   {
     name: 'new-api gateways',
     source: 'public code',
-    answers: [
-      {
-        body: { error: { code: 'sensitive_words_detected', message: 'No.' } },
-        status: 400,
-        request: image,
-        refused: PROMPT,
-        code: 'sensitive_words_detected',
-      },
-    ],
-  },
-  {
-    name: 'Evolink',
-    source: 'Evolink docs, Error Codes Reference',
-    answers: [
-      {
-        body: failed({ code: 'content_policy_violation', message: 'No.' }),
-        refused: {},
-        code: 'content_policy_violation',
-      },
-    ],
+    answers: [refusing('sensitive_words_detected', PROMPT)],
   },
   {
     name: 'Higgsfield',
@@ -319,5 +252,4 @@ export const SERVICES: Service[] = [
     profile: builtInProfile('higgsfield'),
     answers: [{ body: { request_id: 't', status: 'nsfw' }, refused: { charged: false } }],
   },
-  { name: 'Inworld', answers: [] },
 ];

@@ -27,7 +27,7 @@ export async function serve(
   answer?: (request: RawRequest) => void,
   onConnection?: (socket: Socket) => void,
 ): Promise<RawServer> {
-  return closeAfterTest(await startRawServer(answer, { onConnection }));
+  return closeAfterTest(await startRawServer(answer, onConnection));
 }
 
 export function connect(baseUrl: string, options: Partial<VideoServiceOptions> = {}): OpenedVideoService {

@@ -70,12 +70,15 @@ describe('a submit', () => {
     expect(JSON.stringify(fault)).not.toContain('abcdefghij');
   });
 
-  it('goes out on a connection of its own, which is never that of a poll', async () => {
+  it('goes out on a connection of its own, and polls share one until the service is closed', async () => {
     const server = await serve(acceptTask);
     const service = connect(server.url);
     await service.status('task-1');
-    for (let i = 0; i < 3; i++) await submit(service);
-    expect(server.requests.map(({ connection }) => connection)).toEqual([1, 2, 3, 4]);
+    for (let i = 0; i < 2; i++) await submit(service);
+    await service.status('task-1');
+    expect(server.requests.map(({ connection }) => connection)).toEqual([1, 2, 3, 1]);
+    await service.close();
+    await closed((await server.nextRequest()).socket);
   });
 
   it('is not sent by a process that was stopped while it connected', async () => {
@@ -203,7 +206,7 @@ describe('the API key', () => {
   it('is redacted when the service quotes it, as are the headers of the profile', async () => {
     const message = `Incorrect API key: ${KEY} with secret-of-tenant`;
     const server = await serve((request) =>
-      replyJson(request, { error: { code: KEY, message } }, { status: 401 }),
+      replyJson(request, { error: { code: KEY, message } }, { status: 401, headers: { location: '/x' } }),
     );
     const service = connect(server.url, {
       profile: {
@@ -260,13 +263,17 @@ describe('with a profile', () => {
 
   it.each([
     ['X-Request-Key', 'k'],
-    [null, undefined],
-  ])('the idempotency key is sent as %s', async (idempotencyHeader, own) => {
-    const server = await serve(acceptTask);
-    await submit(connect(server.url, { profile: { idempotencyHeader } }));
-    const { headers = {} } = server.requests[0] ?? {};
-    expect([headers['idempotency-key'], headers['x-request-key']]).toEqual([undefined, own]);
-  });
+    [null, 'fixed'],
+  ])(
+    'the idempotency key is sent as %s, which no header of the profile doubles',
+    async (idempotencyHeader, own) => {
+      const server = await serve(acceptTask);
+      const headersOfProfile = { 'X-Request-Key': 'fixed' };
+      await submit(connect(server.url, { profile: { idempotencyHeader, headers: headersOfProfile } }));
+      const { headers = {} } = server.requests[0] ?? {};
+      expect([headers['idempotency-key'], headers['x-request-key']]).toEqual([undefined, own]);
+    },
+  );
 
   it.each([
     [400, 'you are too busy', true],
@@ -294,22 +301,43 @@ describe('with a profile', () => {
     expect(await submit(service)).toMatchObject({ taskId: 't' });
   });
 
-  it('a link is requested with the id of its file, every digit of it, once the task has succeeded', async () => {
+  const LINK = 'https://cdn.example.com/v.mp4';
+  const FILE = '{"status":"Success","file_id":176844028768320123}';
+  const refused = { error: { code: 'content_policy_violation', message: 'No.' } };
+  const failed = { state: 'failed', word: 'Success' };
+
+  it.each<[what: string, poll: string, file: object | undefined, task: object, more?: object]>([
+    ['is requested with every digit of its id', FILE, { data: { url: LINK } }, { videoUrl: LINK }],
+    ['may be missing', FILE, {}, { state: 'succeeded', videoUrl: undefined }],
+    ['may be refused', FILE, refused, failed, { refusedContent: {} }],
+    ['is not requested without an id', '{"status":"Success"}', undefined, { state: 'succeeded' }],
+    ['is not requested too early', FILE.replace('Success', 'Running'), undefined, { state: 'running' }],
+  ])('the file of a task %s', async (_what, poll, file, task, more = {}) => {
     const server = await serve((request) =>
-      request.line.includes('/files')
-        ? replyJson(request, { file: { download_url: 'https://cdn.example.com/v.mp4' } })
-        : reply(request, { body: '{"status":"Success","file_id":176844028768320123}' }),
+      request.line.includes('/files') ? replyJson(request, file) : reply(request, { body: poll }),
     );
-    const profile: ServiceProfile = {
-      video: { id: 'file_id', path: '/files?file_id={fileId}', link: ['file.download_url'] },
-    };
-    expect((await connect(server.url, { profile }).status('t')).task).toMatchObject({
-      videoUrl: 'https://cdn.example.com/v.mp4',
+    const video = { id: 'file_id', path: '/files?file_id={fileId}', link: ['url'] };
+    const profile: ServiceProfile = { video, read: { within: 'data' } };
+    expect(await connect(server.url, { profile }).status('t')).toMatchObject({ task, ...more });
+    const lines = ['GET /v1/videos/t HTTP/1.1', 'GET /files?file_id=176844028768320123 HTTP/1.1'];
+    expect(linesOf(server)).toEqual(lines.slice(0, file ? 2 : 1));
+  });
+
+  it('the video itself may be at a path with the id of its task', async () => {
+    const server = await serve((request) => replyJson(request, { status: 'completed' }));
+    const profile = { video: { path: '/v1/videos/{taskId}/content' } };
+    const { task } = await connect(`${server.url}/base`, { profile }).status('a b');
+    expect(task).toMatchObject({ videoUrl: `${server.url}/base/v1/videos/a%20b/content` });
+  });
+
+  it('a request that cannot be worded is refused, and nothing is sent', async () => {
+    const server = await serve();
+    const profile = { name: 'Foxes', request: { fields: { seed: { to: null } } } };
+    expect(await faultOf(submit(connect(server.url, { profile }), TEXT))).toMatchObject({
+      kind: 'refused',
+      facts: { message: 'seed is not taken by Foxes: leave it out' },
     });
-    expect(linesOf(server)).toEqual([
-      'GET /v1/videos/t HTTP/1.1',
-      'GET /files?file_id=176844028768320123 HTTP/1.1',
-    ]);
+    expect(server.requests).toEqual([]);
   });
 });
 
@@ -445,7 +473,7 @@ describe('an answer in an encoding, although none was requested,', () => {
     ['br', brotliCompressSync(TASK)],
     // Some servers mean the charset, and some proxies have already decoded the body.
     ['utf-8', Buffer.from(TASK)],
-    ['gzip', Buffer.from(TASK)],
+    ['gzip', Buffer.from(`\n ${TASK}`)],
   ])('is read: %s', async (encoding, body) => {
     expect(await submitTo(encoding, body)).toMatchObject({ taskId: 'task-1' });
   });
@@ -454,7 +482,7 @@ describe('an answer in an encoding, although none was requested,', () => {
     ['too large', gzipSync(Buffer.alloc(50_000_000, ' ')), 'the answer is larger than 1048576 bytes'],
     [
       'broken',
-      gzipSync(TASK).subarray(0, 20),
+      gzipSync(TASK, { level: 0 }).subarray(0, 40),
       'the answer cannot be decoded as gzip, which its Content-Encoding names',
     ],
   ])('is unreadable when it is %s', async (_what, body, message) => {
