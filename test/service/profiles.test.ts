@@ -85,6 +85,7 @@ describe('a profile', () => {
       'a path of tasks for each operation',
       { paths: { task: { textToVideo: '/t/{taskId}', imageToVideo: '/i/{taskId}' } } },
     ],
+    ['a constant for the image of a text', { request: { textToVideo: { constants: { image_url: '' } } } }],
     [
       'a field with a dot in its name, which is one key',
       { requestFields: ['a.b'], request: { fields: { prompt: { to: 'a.b' } } } },
@@ -153,6 +154,14 @@ describe('a profile', () => {
       'request sends two values to a.b, one of them seed',
     ],
     [
+      { fields: { prompt: { to: 'a[0]' }, seed: { to: 'a.b' } } },
+      'request sends two values to a.b, one of them seed',
+    ],
+    [
+      { imageToVideo: { constants: { image_url: '' } } },
+      'request sends two values to image_url, one of them image_url',
+    ],
+    [
       { within: 'input', constants: { 'input.seed': 1 } },
       'request sends two values to input.seed, one of them seed',
     ],
@@ -212,9 +221,16 @@ describe('a request at a service with a profile', () => {
   };
 
   it('gets the default for a missing field, in the service’s own words, and leaves out another', () => {
-    const fields = { duration: { values: { 5: '5s' }, default: '9s' }, seed: { to: 'no' } };
+    const duration = { values: { 5: '5s' }, default: '9s' };
+    const fields = { duration, seed: { to: 'no' }, resolution: { as: '{value} or {value}' } };
     expect(bodyOf({ fields }, FOX)).toEqual({ prompt: 'A red fox', duration: '9s' });
-    expect(bodyOf({ fields }, { ...FOX, duration: 5 })).toEqual({ prompt: 'A red fox', duration: '5s' });
+    expect(bodyOf({ fields }, { ...FOX, duration: 5, resolution: '$&' })).toEqual({
+      prompt: 'A red fox',
+      duration: '5s',
+      resolution: '$& or $&',
+    });
+    const given = { ...FOX, resolution: ['720p'] as never };
+    expect(refusalOf({ fields }, given)?.[1]).toBe('resolution must be a text or a number for the service');
   });
 
   it('can have two fields in one value, whether it has both, one or none of them', () => {
@@ -250,7 +266,8 @@ describe('a request at a service with a profile', () => {
 
   it('is sent with constants, and each operation can have its own, and can take fewer fields', () => {
     const request = {
-      constants: { 'content[0].type': 'text', 'extra.audio': false },
+      // Entries that got no value are left out.
+      constants: { 'content[0].type': 'text', 'extra.audio': false, 'extra.list[3]': 1 },
       fields: { prompt: { to: 'content[0].text' }, seed: { to: 'no' } },
       imageToVideo: {
         constants: { 'content[1].type': 'image_url', 'extra.audio': true },
@@ -259,7 +276,7 @@ describe('a request at a service with a profile', () => {
     };
     expect(bodyOf(request, { ...FOX, seed: 7 })).toEqual({
       content: [{ type: 'text', text: 'A red fox' }],
-      extra: { audio: false },
+      extra: { audio: false, list: [1] },
       no: 7,
     });
     expect(bodyOf(request, { ...FOX, image_url: IMAGE })).toEqual({
@@ -267,7 +284,7 @@ describe('a request at a service with a profile', () => {
         { type: 'text', text: 'A red fox' },
         { type: 'image_url', image_url: { url: IMAGE } },
       ],
-      extra: { audio: true },
+      extra: { audio: true, list: [1] },
     });
     expect(refusalOf(request, { ...FOX, image_url: IMAGE, seed: 0 })).toEqual([
       'seed',

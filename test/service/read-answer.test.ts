@@ -98,8 +98,8 @@ describe('the state of a task', () => {
   });
 
   it('is read only from an answer with status 2xx', () => {
-    const states = [200, 300, 400].map((status) => taskOf({ status: 'failed', url: VIDEO }, status).state);
-    expect(states).toEqual(['failed', 'unknown', 'unknown']);
+    const states = [199, 200, 299, 300].map((status) => taskOf({ status: 'failed' }, status).state);
+    expect(states).toEqual(['unknown', 'failed', 'failed', 'unknown']);
   });
 
   it.each([
@@ -144,6 +144,7 @@ describe('the address of the video', () => {
     ['the most specific one', { url: page, data: { outputs: [VIDEO] } }, VIDEO],
     ['a plain url if there is no other', { url: page, video_url: null }, page],
     ['the first http link of a list', { outputs: [null, '', 'gs://bucket/1.mp4', VIDEO, page] }, VIDEO],
+    ['in a list that is a text', { outputs: JSON.stringify([VIDEO]) }, VIDEO],
     ['in the first hundred entries of a list', { outputs: [...Array(99).fill(''), VIDEO] }, VIDEO],
     ['and no later one', { outputs: [...Array(100).fill(''), VIDEO] }, undefined],
     ['as long as an address can be', { url: VIDEO.padEnd(16_000, '?') }, VIDEO.padEnd(16_000, '?')],
@@ -184,8 +185,12 @@ describe("the service's own code and message", () => {
     [{ error: { ...c, type: 't' }, code: 'x', message: 'y' }, c],
     [{ error: JSON.stringify(c) }, c],
     [
-      { code: 1102, msg: 'No balance' },
-      { code: '1102', message: 'No balance' },
+      { code: 1200, msg: 'No balance' },
+      { code: '1200', message: 'No balance' },
+    ],
+    [
+      { code: 2001, msg: '1000' },
+      { code: '2001', message: '1000' },
     ],
     [{ code: 0, message: 'all is well', data: { failMsg: 'Refused' } }, { message: 'Refused' }],
     [{ code: '', message: ' ', error: '', detail: [{ msg: '' }, {}] }, {}],

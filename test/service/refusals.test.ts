@@ -30,6 +30,7 @@ describe('an answer with status 200 to a submit', () => {
     [{ success: false, message: 'No foxes.', request_id: 'abc' }, { message: 'No foxes.' }],
     [{ status: 'error', message: 'No foxes.', request_id: 'abc' }, { message: 'No foxes.' }],
     [{ errors: [{ message: 'No foxes.' }], request_id: 'abc' }, { message: 'No foxes.' }],
+    [{ name: 'FoxError', message: 'No foxes.' }, { message: 'No foxes.' }],
   ])('that refuses in its body is a refusal, with the service’s own message: %j', async (body, said) => {
     expect(await faultOf(submitTo(body))).toMatchObject({ kind: 'refused', facts: { status: 200, ...said } });
   });
@@ -51,6 +52,7 @@ describe('an answer with status 200 to a submit', () => {
     // Paths that mean a task and nothing else.
     [{ data: { task_id: 't' }, success: false }, 't'],
     [{ generation_id: 'g', code: 500 }, 'g'],
+    [{ name: 'ErrorsOfFoxes' }, 'ErrorsOfFoxes'],
     [{ code: 7, message: 'fine', id: 't' }, 't'],
   ])('that names a task has made it: %j', async (body, taskId) => {
     expect(await submitTo(body)).toMatchObject({ taskId });
@@ -231,7 +233,8 @@ it('422 to a poll ends the task if its code says that the content was refused', 
 });
 
 it('a refusal of content under HTTP 200 is one, even if its code is unknown', async () => {
-  const body = { code: 99, message: 'sensitive content detected in the image', data: null };
+  const nothing = { data: null, retryable: false, hint: '' };
+  const body = { code: 99, message: 'sensitive content detected in the image', ...nothing };
   expect(await faultOf(submitTo(body))).toMatchObject({
     kind: 'refused',
     facts: { code: '99', refusedContent: { stage: 'image', field: 'image_url' } },

@@ -5,6 +5,7 @@ import { BRIEF_POLICY, POLL_POLICY, SUBMIT_POLICY } from '../../src/contract/pol
 import type { VideoRequest } from '../../src/contract/request';
 import {
   type FaultKind,
+  idsInJobs,
   namedServicesProblem,
   RateLimiters,
   type ServiceAnswer,
@@ -138,6 +139,7 @@ describe('a poll', () => {
     ['.', '%2E'],
     ['a?key=1#frag', 'a%3Fkey%3D1%23frag'],
     ['a\r\nHost: evil', 'a%0D%0AHost%3A%20evil'],
+    ['image-to-video:7', 'image-to-video%3A7'],
   ])('of the task %j requests %s and nothing else', async (taskId, segment) => {
     const server = await serve((request) => replyJson(request, { status: 'running' }));
     await connect(server.url).status(taskId);
@@ -248,6 +250,24 @@ describe('with a profile', () => {
       expect(headers).toMatchObject({ 'x-api-key': KEY, 'x-version': '7' });
       expect(headers).not.toHaveProperty('authorization');
     }
+  });
+
+  it('tasks from images may have paths of their own, which their ids in jobs say', async () => {
+    const server = await serve(acceptTask);
+    const task = { textToVideo: '/t/{taskId}', imageToVideo: '/i/{taskId}' };
+    const cancel = { method: 'POST', path: '/cancel/{taskId}' } as const;
+    const service = connect(server.url, { profile: { paths: { task }, cancel } });
+    const ids = [];
+    for (const request of [TEXT, IMAGE]) ids.push((await submit(service, request)).taskId);
+    expect(ids).toEqual(['task-1', 'image-to-video:task-1']);
+    expect(idsInJobs('task-1')).toEqual(ids);
+    for (const id of ids) await service.status(id);
+    await service.cancel?.('image-to-video:task-1');
+    expect(linesOf(server).slice(2)).toEqual([
+      'GET /t/task-1 HTTP/1.1',
+      'GET /i/task-1 HTTP/1.1',
+      'POST /cancel/task-1 HTTP/1.1',
+    ]);
   });
 
   it('the slashes of an id stay if the path says so, and nothing else of it gets out of its place', async () => {
