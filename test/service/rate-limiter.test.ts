@@ -22,7 +22,6 @@ function setUp() {
     if (!permit.granted) throw new Error(`no permit for ${call} for ${permit.waitMs} ms`);
     return permit;
   };
-  const submit = (outcome: CallOutcome) => acquire().release(outcome);
   const advance = (ms: number) => {
     now += ms;
   };
@@ -33,16 +32,7 @@ function setUp() {
     permit.release(UNKNOWN);
     return 0;
   };
-  /** Refuses until the backoff is 59 s. */
-  const refuseTwice = () => {
-    submit(limited());
-    advance(1_000);
-    submit(limited());
-  };
-  const rampUpToOpen = () => {
-    for (let passed = 0; passed < 5; passed += 1) submit(PASSED);
-  };
-  return { rateLimiter, acquire, submit, advance, waitOf, refuseTwice, rampUpToOpen };
+  return { rateLimiter, acquire, advance, waitOf };
 }
 
 describe.each(['poll', 'download'] as const)('the rate limiter for a %s', (call) => {
@@ -100,97 +90,146 @@ describe.each(['poll', 'download'] as const)('the rate limiter for a %s', (call)
   });
 });
 
+const times = (count: number, words: string) => `${words} `.repeat(count);
+
+/**
+ * Plays what happens, a word each: a submit that `passed`, was `limited` (with its Retry-After) or is `unknown`, one that begins
+ * at `start` and ends with `its-passed`, a task that `ended`, and time. Returns each `wait` for a permit, and at each `?` how many
+ * submits a worker may take, and how long that stays so if time alone changes it.
+ */
+function play(script: string): string {
+  const { rateLimiter, acquire, advance, waitOf } = setUp();
+  const running: Granted[] = [];
+  const said: (number | string)[] = [];
+  for (const word of script.trim().split(/\s+/)) {
+    const [what = '', retryAfter] = word.split(':');
+    const outcome = what.replace('its-', '');
+    if (what === '?')
+      said.push([rateLimiter.submitAllowance(), rateLimiter.untilNextChangeMs() ?? []].flat().join('/'));
+    else if (what === 'wait') advance(Number(said[said.push(waitOf()) - 1]));
+    else if (what === 'ended') rateLimiter.recordTaskEnd();
+    else if (what === 'start') running.push(acquire());
+    else if (what.startsWith('+')) advance(Number(what));
+    else {
+      const permit = outcome === what ? acquire() : running.shift();
+      const isLimited = limited(retryAfter === undefined ? undefined : Number(retryAfter));
+      permit?.release(outcome === 'limited' ? isLimited : outcome === 'passed' ? PASSED : UNKNOWN);
+    }
+  }
+  return said.join(' ');
+}
+
 describe('the rate limiter for submits', () => {
-  it('lets a new worker take one submit at a time, and more as they pass, until there is no limit', () => {
-    const { rateLimiter, submit } = setUp();
-    const allowances = Array.from({ length: 65 }, () => {
-      const allowance = rateLimiter.submitAllowance();
-      submit(PASSED);
-      return allowance;
-    });
-    expect(allowances.slice(0, 8)).toEqual(Array(8).fill(1));
-    expect([8, 12, 16, 32].map((passed) => allowances[passed])).toEqual([2, 3, 4, 8]);
-    expect(allowances[64]).toBe(Number.POSITIVE_INFINITY);
+  const TWO_A_SECOND = 'limited +1000 passed passed limited';
+  const NINE_SLOTS = `limited ${times(9, '+2300 ended passed')}`;
+
+  it('lets a new worker take one submit at a time, and more as they pass or as time does, until there is no limit', () => {
+    expect(
+      play(`? ${times(7, 'passed')} ? passed ? ${times(4, 'passed')} ? ${times(51, 'passed')} ? passed ?`),
+    ).toBe('1 1 2 3 15 Infinity');
+    expect(play('start ? +300 ? +700 ? +13999 ? +1 ?')).toBe('1/1000 1/700 2/1000 15/1 Infinity');
   });
 
-  it('grants no permit after a refusal, and says for how long, at most the bound', () => {
-    const { rateLimiter, submit, waitOf, advance } = setUp();
-    submit(limited(7_000));
-    expect(rateLimiter.submitAllowance()).toBe(0);
-    expect(rateLimiter.untilNextChangeMs()).toBe(7_000);
-    expect(waitOf()).toBe(7_000);
-    advance(7_000);
-    expect(rateLimiter.submitAllowance()).toBe(1);
-    expect(rateLimiter.untilNextChangeMs()).toBeUndefined();
-    submit(limited(86_400_000));
-    expect(waitOf()).toBe(RETRY_AFTER_MAX_MS);
+  it('grants none after a refusal until Retry-After has passed, at most the bound', () => {
+    expect(play('limited:7000 ? +7000 ? limited:1 ? +59000 limited:86400000 ?')).toBe(
+      '0/7000 1 0/59000 0/600000',
+    );
   });
 
-  it('waits longer after each refused probe, and probes a minute after the first refusal', () => {
-    const { submit, waitOf, advance } = setUp();
-    const waits = Array.from({ length: 8 }, () => {
-      submit(limited());
-      const wait = waitOf();
-      advance(wait);
-      return wait;
-    });
-    expect(waits).toEqual([1_000, 59_000, 60_000, 60_000, 60_000, 60_000, 60_000, 60_000]);
+  it('waits longer after each refused probe, and a minute without a limit begins that anew', () => {
+    expect(play(times(5, 'limited wait'))).toBe('1000 59000 60000 60000 60000');
+    expect(play(`limited wait limited wait ${times(5, 'passed')} +60000 limited ?`)).toBe(
+      '1000 59000 0/1000',
+    );
+    expect(play(`limited wait limited wait ${times(5, 'passed')} +59999 limited ?`)).toBe(
+      '1000 59000 0/59000',
+    );
   });
 
-  it('grants one permit for each task that has ended, once Retry-After has passed', () => {
-    const { rateLimiter, submit, waitOf, advance, refuseTwice } = setUp();
-    refuseTwice();
-    rateLimiter.recordTaskEnd();
-    rateLimiter.recordTaskEnd();
-    submit(PASSED);
-    submit(PASSED);
-    expect(waitOf()).toBe(120_000);
-    advance(120_000);
-    submit(limited(6_000));
-    rateLimiter.recordTaskEnd();
-    expect(waitOf()).toBe(6_000);
-    advance(6_000);
-    submit(PASSED);
-    expect(waitOf()).toBe(240_000);
+  it('doubles what it permits after a probe that passed, until there is no limit', () => {
+    expect(
+      play('limited wait start ? wait its-passed ? passed ? start start ? its-passed its-passed ? passed ?'),
+    ).toBe('1000 1 1000 1 2 2 8 Infinity');
   });
 
-  it('grants only one permit at a time while the service is full', () => {
-    const { rateLimiter, acquire, submit, waitOf } = setUp();
-    submit(limited());
-    rateLimiter.recordTaskEnd();
-    rateLimiter.recordTaskEnd();
-    const first = acquire();
-    expect(waitOf()).toBe(1_000);
-    first.release(PASSED);
-    expect(waitOf()).toBe(0);
+  it('grants one permit for each task that has ended, once Retry-After has passed, and probes less and less', () => {
+    expect(
+      play(
+        'limited wait limited ended ended passed passed wait limited:6000 ended wait passed wait limited wait',
+      ),
+    ).toBe('1000 120000 6000 240000 480000');
   });
 
-  it('grants no permit before the submits that ran during the refusal are released', () => {
-    const { rateLimiter, acquire, waitOf } = setUp();
-    const [first, second] = [acquire(), acquire()];
-    first.release(limited());
-    rateLimiter.recordTaskEnd();
-    expect(waitOf()).toBe(1_000);
-    second.release(PASSED);
-    expect(waitOf()).toBe(0);
-    expect(rateLimiter.submitAllowance()).toBe(1);
+  it('grants one at a time while the service is full, and one more for each four submits for free slots', () => {
+    expect(play('limited ended ended start wait its-passed wait')).toBe('1000 0');
+    expect(
+      play(
+        `limited ${times(7, 'ended')} ${times(4, 'wait passed')} start start ? wait its-unknown its-unknown ?`,
+      ),
+    ).toBe('0 0 0 0 2 1000 2');
   });
 
-  it('grants permits by an allowance that doubles after a probe that passed, until there is no limit', () => {
-    const { rateLimiter, acquire, submit, waitOf, advance } = setUp();
-    submit(limited());
-    advance(1_000);
-    const allowances = [submit, submit].map((pass) => {
-      pass(PASSED);
-      return rateLimiter.submitAllowance();
-    });
-    expect(allowances).toEqual([1, 2]);
-    const both = [acquire(), acquire()];
-    expect(waitOf()).toBe(1_000);
-    for (const one of both) one.release(PASSED);
-    expect(rateLimiter.submitAllowance()).toBe(8);
-    submit(PASSED);
-    expect(rateLimiter.submitAllowance()).toBe(Number.POSITIVE_INFINITY);
+  it('takes the submits that ran during a refusal for the same one, with their longest Retry-After', () => {
+    expect(play('start start its-limited ended wait its-passed wait ?')).toBe('1000 0 1');
+    expect(
+      play(
+        'start start start start its-limited:5000 its-limited:9000 its-limited:7000 its-limited ? +9000 ?',
+      ),
+    ).toBe('0/9000 1');
+  });
+
+  it('keeps to the pace at which the service accepted submits between two refusals, if it always had some', () => {
+    expect(play(`${TWO_A_SECOND} ? +499 ? +1 ? start ? +500 ? start ?`)).toBe(
+      '0/500 0/1 1/500 1/500 2/500 2/500',
+    );
+    expect(play('limited +3000 passed passed limited ?')).toBe('0/1500');
+    expect(play('limited +3001 passed passed limited ?')).toBe('0/59000');
+    expect(play(`${TWO_A_SECOND} +30000 ? passed ? passed ? passed ?`)).toBe('4 2/500 1/500 0/500');
+  });
+
+  it('goes ever faster while nothing is refused, and measures anew at the next refusal', () => {
+    expect(play(`${TWO_A_SECOND} ${times(18, 'wait passed')}`)).toBe(
+      '500 500 500 500 500 500 498 497 494 491 485 477 467 455 440 423 403 381',
+    );
+    expect(
+      play(
+        `${TWO_A_SECOND} ${times(13, '+500 passed')} wait limited ? ${times(9, 'wait passed')} wait limited:3000 ? ${times(3, 'wait passed')}`,
+      ),
+    ).toBe('364 0/481 481 480 480 481 480 480 481 480 480 481 0/3000 3000 504 504');
+  });
+
+  it('waits twice as long after each refusal at a pace, and probes if that has not proved itself', () => {
+    expect(play(`${TWO_A_SECOND} ${times(6, 'wait limited')}`)).toBe('500 1000 2000 59000 4000 60000');
+    expect(play(`${TWO_A_SECOND} ${times(12, '+500 passed')} ${times(6, 'wait limited')}`)).toBe(
+      '409 491 982 1963 4234 4234',
+    );
+  });
+
+  it('probes when a pace was not refused for ten minutes', () => {
+    expect(play(`${TWO_A_SECOND} +600000 passed ?`)).toBe('2/500');
+    expect(play(`${TWO_A_SECOND} +600001 passed ?`)).toBe('1');
+  });
+
+  it('tries a faster pace after nine submits for free slots, and uses these too', () => {
+    expect(
+      play(`${NINE_SLOTS} ? +2000 ? start ? its-passed ended ended ? start ? its-passed ? wait passed ?`),
+    ).toBe('0/2000 1/2000 1/2000 1/4000 1/4000 0/4000 4000 0/2000');
+    expect(
+      play(
+        `${NINE_SLOTS} ${times(2, 'wait passed')} ${times(10, '+2000 ended passed')} ? wait limited ? wait limited ?`,
+      ),
+    ).toBe('2000 2000 0/1636 1636 0/1821 1821 0/3641');
+  });
+
+  it('goes back to the slots when that is refused, and tries it again much later', () => {
+    expect(play(`${NINE_SLOTS} +2000 limited ? ended passed ? wait limited ?`)).toBe(
+      '0/1000 0/1000 1000 0/120000',
+    );
+    expect(
+      play(
+        `${NINE_SLOTS} +2000 limited ${times(127, '+2300 ended passed')} ? ${times(2, '+2300 ended passed ?')}`,
+      ),
+    ).toBe('0/1000 0/1000 0/2013');
   });
 
   it('calls back when the allowance may have changed, until it is stopped', () => {
@@ -210,49 +249,6 @@ describe('the rate limiter for submits', () => {
     stop();
     rateLimiter.recordTaskEnd();
     expect(calls).toBe(3);
-  });
-});
-
-describe('the rate limiter at a service that limits submits in a time', () => {
-  /** The service refuses, has room for two after a second, and refuses again: two in a second. */
-  const setUpPaced = () => {
-    const limiter = setUp();
-    limiter.submit(limited());
-    limiter.advance(1_000);
-    limiter.submit(PASSED);
-    limiter.submit(PASSED);
-    limiter.submit(limited());
-    return limiter;
-  };
-
-  it('keeps to the pace at which the service accepted submits between two refusals', () => {
-    const { rateLimiter, acquire, waitOf, advance } = setUpPaced();
-    expect(waitOf()).toBe(500);
-    expect(rateLimiter.untilNextChangeMs()).toBe(500);
-    advance(500);
-    const [, second] = [acquire(), waitOf()];
-    expect(second).toBeGreaterThan(400);
-    advance(500);
-    acquire();
-    expect(rateLimiter.submitAllowance()).toBe(2);
-  });
-
-  it('grants the permits that were taken late, but not all at once', () => {
-    const { acquire, waitOf, advance } = setUpPaced();
-    advance(30_000);
-    for (let late = 0; late < 3; late += 1) acquire().release(PASSED);
-    expect(waitOf()).toBeGreaterThan(0);
-  });
-
-  it('probes again when the service accepts nothing at that pace', () => {
-    const { submit, waitOf, advance } = setUpPaced();
-    const waits = Array.from({ length: 4 }, () => {
-      const wait = waitOf();
-      advance(wait);
-      submit(limited());
-      return wait;
-    });
-    expect(waits).toEqual([500, 1_000, 2_000, 59_000]);
   });
 });
 
