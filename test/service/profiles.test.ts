@@ -416,6 +416,11 @@ describe('a proposed profile', () => {
       { state: ['status', 'phase'] },
     ],
     [
+      'the state of the task, where "ok" is that of the call',
+      polled({ status: 'ok', phase: 'P3' }),
+      { state: 'phase' },
+    ],
+    [
       'the code and the message of a refusal under other names',
       [sample({ fault: { errcode: 'E7', explanation: 'No credit left' } }, 'submit', 402)],
       { code: 'fault.errcode', message: 'fault.explanation' },
@@ -426,8 +431,9 @@ describe('a proposed profile', () => {
 
   it('is valid, in a bounded time, for the largest answer', () => {
     const wide = Object.fromEntries(Array.from({ length: 10_000 }, (_, at) => [`job_id_${at}`, `j${at}`]));
-    const { profile } = proposeProfile([sample({ ...wide, a: Array(1_000).fill(TICKET) })]);
+    const { profile, notes } = proposeProfile([sample({ ...wide, a: Array(1_000).fill(TICKET) })]);
     expect(parseProfile(profile)).toEqual({ ok: true, profile });
+    expect(notes[0]).toMatch(/^The task id is read from the answer to the submit: leave taskId out if none/);
     expect(profile?.read?.taskId).toBe('job_id_0');
   });
 
@@ -444,12 +450,14 @@ describe('a proposed profile', () => {
     },
   );
 
-  it.each([[[{ id: 'a', status: 'succeeded', video_url: VIDEO }]], [[[TICKET]]]])(
-    'is not made for what is understood or has no path: %j',
-    (bodies) => {
-      expect(proposeProfile(bodies.map((body) => sample(body)))).toEqual({ notes: [] });
-    },
-  );
+  it.each([
+    [{ id: 'a', status: 'succeeded', video_url: VIDEO }],
+    [[TICKET]],
+    [{ id: 'a', status: 'running', note: { text: 'It runs' } }],
+    [{ code: 17, info: { request_id: 'r' } }],
+  ])('is not made for what is understood or has no path: %j', (body) => {
+    expect(proposeProfile([sample(body)])).toEqual({ notes: [] });
+  });
 
   it.each([
     [{ user: { id: 5 }, account_id: 'x', order: { reference: 'r' } }, 'order.reference'],

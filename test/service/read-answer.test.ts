@@ -134,6 +134,7 @@ it.each([
   ['0.5', 50],
   [101, undefined],
   ['45% of all', undefined],
+  ['now 45', undefined],
 ])('the progress %j is read as %j percent', (progress, percent) => {
   expect(taskOf({ status: 'running', progress })).toEqual(running('running', percent));
 });
@@ -280,6 +281,7 @@ describe('Retry-After', () => {
     ['a date of a service whose clock is ahead', { 'retry-after': at(HOUR + 5_000), date: at(HOUR) }, 5_000],
     ['a date that has passed', { 'retry-after': at(-5_000) }, 0],
     ['a date of ISO 8601', { 'retry-after': '2026-11-15T13:00:08+01:00' }, 8_000],
+    ['a date with a zone without a colon', { 'retry-after': 'Sun, 15 Nov 2026 13:00:08 +0100' }, 8_000],
     ['two headers that a proxy has joined', { 'retry-after': '3, 60' }, 3_000],
     ['nothing', {}, undefined],
   ])('is read as %s', (_what, headers, expected) => {
@@ -310,7 +312,9 @@ describe('what a task cost', () => {
     expect(read(body)).toMatchObject({ charged: { amount, currency }, doubts: [] });
   });
 
-  it.each<[body: object]>([
+  it.each<[body: object, profile?: ServiceProfile]>([
+    // Dollars are in no sum of euros.
+    [{ cost_usd: 0.25 }, { prices: PRICES }],
     [{ cost: 0.25 }],
     [{ credits: 12 }],
     [{ price: '$0.25' }],
@@ -318,8 +322,8 @@ describe('what a task cost', () => {
     [{ status: 'running', cost_usd: 0.25 }],
     [{ status: 'strange', cost_usd: 0.25 }],
     ...[-0.25, '0.25', true].map((cost_usd): [object] => [{ cost_usd }]),
-  ])('is not read from a field that may mean anything or is no amount: %j', (body) => {
-    expect(read(body).charged).toBeUndefined();
+  ])('is not read from a field that may mean anything or is no amount: %j', (...[body, profile]) => {
+    expect(read(body, profile).charged).toBeUndefined();
   });
 
   it.each<[charged: NonNullable<ServiceProfile['read']>['charged'], body: object, money: object]>([

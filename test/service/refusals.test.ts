@@ -143,9 +143,8 @@ describe('an error is no refusal of content', () => {
 });
 
 describe('what was refused', () => {
-  it.each<[message: string, request: object | undefined, refused: RefusedContent]>([
+  it.each<[message: string, request: object, refused: RefusedContent]>([
     ['the image violates the content policy', IMAGE, { stage: 'image', field: 'image_url' }],
-    ['the generated video violates the content policy', IMAGE, { stage: 'output' }],
     ['the prompt or the image violates the content policy', IMAGE, {}],
     ['the image violates the content policy', TEXT, { stage: 'prompt', field: 'prompt' }],
     // Its own words, although a piece of them is in the prompt.
@@ -156,6 +155,61 @@ describe('what was refused', () => {
     ],
   ])('%s, of %j', (message, request, refused) => {
     expect(readAs(error(message), request)).toEqual({ isCertain: false, ...refused });
+  });
+
+  /** As their services write them, and near ones that mean something else. */
+  const CODES = {
+    known:
+      'safety safety_input safety-output safety_violation safety_block OutputAudioRiskDetection DataInspectionFailed ' +
+      'IPInfringementSuspect AuditSubmitIllegal prohibited_content rai_blocked rai_filtered policy_violation ' +
+      'usage_policy_violation ResponsibleAIPolicyViolation content_policy content_filter content_filtered ' +
+      'content_violation content_moderation content_moderated content_blocked content_rejected content_refused ' +
+      'prompt_blocked negative_prompt_unsafe image_moderation output_moderated unsafe_prompt unsafe_request moderation ' +
+      'moderated input_moderation_rejected request_moderated_blocked nsfw nsfw_content nsfw_detected sensitive ' +
+      'sensitive_content sensitive_words_detected',
+    other:
+      'safetynet unsafety_input no_input_text_risk_detection data_inspection_failed_over my_ip_infringement_suspect ' +
+      'audit_submit_illegals not_rai_blocked rai_blocked_by policy_violations billing_policy_violation my_content_policy ' +
+      'content_policy_missing discontent_filter content_filter_missing an_image_blocked image_blocked_by not_unsafe_image ' +
+      'unsafe_images moderation_failed pre_moderation nsfw_off sfw_nsfw insensitive sensitive_content_detector',
+  };
+
+  const SENTENCES = {
+    known:
+      'it violates our content policy; violating the very strict community guidelines; violated usage rules; ' +
+      'against a b c content policies; blocked by moderation; rejected by our content filter; refused by safety systems; ' +
+      'filtered by a safety checker; flagged by content filters; did not pass moderation; triggered the content system; ' +
+      'a usage policy violation; moderation failed; flagged as harmful; it was moderated; has been moderated; ' +
+      'nsfw content detected; explicit material was found; unsafe words were blocked; it contains prohibited content; ' +
+      'may contain some very explicit material; 敏感内容; 敏感信息; 敏感词; 内容安全; 内容违规; 违规内容; 审核未通过; ' +
+      '审核不通过; 未通过审核; 未通过内容审核; 未通过安全审核',
+    other:
+      'against a b c d content rules; it violates content_type; inviolates content; violates contents; ' +
+      'discontent policy violation; premoderation failed; moderation failedover; unflagged as nsfw; flagged as harmfully; ' +
+      'swas moderated; was moderatedly; insensitive content detected; nsfw content detectedly; ' +
+      'contains a b c explicit material; contains explicit materials; ucontains nsfw content; 敏感; 审核通过',
+  };
+
+  it.each([
+    ['codes', CODES, ' ', (code: string) => error('No.', code)],
+    ['sentences', SENTENCES, '; ', (message: string) => error(message)],
+  ])('follows from the %s that services have for it, and not from others that are like them', (...row) => {
+    const [, { known, other }, between, bodyOf] = row;
+    const refusing = (texts: string) => texts.split(between).filter((text) => readAs(bodyOf(text), IMAGE));
+    expect(refusing(known)).toEqual(known.split(between));
+    expect(refusing(other)).toEqual([]);
+  });
+
+  it.each([
+    ['output', 'generated videos, resulting image, finished content, output, creation, 生成视频, 生成的内容'],
+    ['image', 'image, picture, photo, frame, 图片, 图像'],
+    ['prompt', 'prompt, text, words, 提示词, 文本, 描述'],
+    [undefined, 'input or the output, unfinished video'],
+  ])('is the %s if the message names only that: %s', (stage, names) => {
+    for (const name of names.split(', ')) {
+      const refused = readAs(error(`the ${name} violates the content policy`), IMAGE);
+      expect([name, refused?.stage]).toEqual([name, stage]);
+    }
   });
 
   it('follows from a code at any place where services have codes, which is returned, cut', () => {
