@@ -223,7 +223,7 @@ describe('a request at a service with a profile', () => {
   it('gets the default for a missing field, in the service’s own words, and leaves out another', () => {
     const duration = { values: { 5: '5s' }, default: '9s' };
     const fields = { duration, seed: { to: 'no' }, resolution: { as: '{value} or {value}' } };
-    expect(bodyOf({ fields }, FOX)).toEqual({ prompt: 'A red fox', duration: '9s' });
+    expect(bodyOf({ fields }, { ...FOX, duration: undefined })).toEqual({ ...FOX, duration: '9s' });
     expect(bodyOf({ fields }, { ...FOX, duration: 5, resolution: '$&' })).toEqual({
       prompt: 'A red fox',
       duration: '5s',
@@ -267,7 +267,7 @@ describe('a request at a service with a profile', () => {
   it('is sent with constants, and each operation can have its own, and can take fewer fields', () => {
     const request = {
       // Entries that got no value are left out.
-      constants: { 'content[0].type': 'text', 'extra.audio': false, 'extra.list[3]': 1 },
+      constants: { 'content[0].type': 'text', 'extra.audio': false, 'extra.list[12]': 1 },
       fields: { prompt: { to: 'content[0].text' }, seed: { to: 'no' } },
       imageToVideo: {
         constants: { 'content[1].type': 'image_url', 'extra.audio': true },
@@ -422,8 +422,8 @@ describe('a proposed profile', () => {
     ],
     [
       'the code and the message of a refusal under other names',
-      [sample({ fault: { errcode: 'E7', explanation: 'No credit left' } }, 'submit', 402)],
-      { code: 'fault.errcode', message: 'fault.explanation' },
+      [sample({ note: { kind: 'E7', explanation: 'No credit left' } }, 'submit', 402)],
+      { code: 'note.kind', message: 'note.explanation' },
     ],
   ])('has %s', (_what, answers, read) => {
     expect(readOf(answers)).toEqual(read);
@@ -462,6 +462,7 @@ describe('a proposed profile', () => {
   it.each([
     [{ user: { id: 5 }, account_id: 'x', order: { reference: 'r' } }, 'order.reference'],
     [{ deep: { down: { job_ref: 'd' } }, top: { job_ref: 't' } }, 'top.job_ref'],
+    [{ job: { zone: 'eu' }, ref: 'r' }, 'ref'],
     [{ meta: JSON.stringify({ job: { ref: 'j' } }) }, 'meta.job.ref'],
   ])('finds the id in %j at %s', (body, taskId) => {
     expect(readOf(submitted(body))).toEqual({ taskId });
@@ -469,7 +470,12 @@ describe('a proposed profile', () => {
 
   const findVideo = (body: object) => readOf(polled({ status: 'completed', ...body }));
 
-  it('finds the video where its name says so', () => {
+  it('finds the video where its name or its file says so, or a link in an object', () => {
+    expect(findVideo({ answer: { href: 'https://cdn.example.com/1' } })).toEqual({ video: 'answer.href' });
+    expect(findVideo({ href: 'https://cdn.example.com/1' })).toBeUndefined();
+    for (const type of 'png jpg jpeg webp gif svg json txt htm html srt vtt mp3 wav m4a pdf zip'.split(' '))
+      for (const end of ['', '?a', '#a'])
+        expect(findVideo({ clip: { url: `https://cdn.example.com/1.${type}${end}` } })).toBeUndefined();
     const clips = [{ cover: `${VIDEO}.png`, link: VIDEO }];
     expect(findVideo({ clips, page: 'https://example.com/x' })).toEqual({ video: 'clips[].link' });
   });

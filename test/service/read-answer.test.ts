@@ -85,6 +85,7 @@ describe('the state of a task', () => {
     [{ status: 'success', data: { status: 'brewing' } }, unknown('brewing'), 'data.status'],
     [{ status: 200, data: { status: 'success' } }, succeeded('success'), 'data.status'],
     [{ status: -1, data: { status: 2.5 } }, unknown('-1'), 'status'],
+    [{ status: 'brewing', done: true }, succeeded('brewing'), 'status'],
     [{ done: true }, succeeded('done: true'), 'done'],
     [{ done: false }, running('done: false'), 'done'],
     [{ done: true, error: { code: 5 } }, failed('done: true'), 'done'],

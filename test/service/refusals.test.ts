@@ -30,6 +30,7 @@ describe('an answer with status 200 to a submit', () => {
     [{ success: false, message: 'No foxes.', request_id: 'abc' }, { message: 'No foxes.' }],
     [{ status: 'error', message: 'No foxes.', request_id: 'abc' }, { message: 'No foxes.' }],
     [{ errors: [{ message: 'No foxes.' }], request_id: 'abc' }, { message: 'No foxes.' }],
+    [{ error: true, message: 'No foxes.', request_id: 'abc' }, { message: 'No foxes.' }],
     [{ name: 'FoxError', message: 'No foxes.' }, { message: 'No foxes.' }],
   ])('that refuses in its body is a refusal, with the service’s own message: %j', async (body, said) => {
     expect(await faultOf(submitTo(body))).toMatchObject({ kind: 'refused', facts: { status: 200, ...said } });
@@ -45,7 +46,7 @@ describe('an answer with status 200 to a submit', () => {
 
   it.each<[body: object, taskId: string]>([
     [{ request_id: 'abc', status: 'IN_QUEUE', queue_position: 1 }, 'abc'],
-    [{ request_id: 'abc', error: { code: 0, message: '' } }, 'abc'],
+    [{ request_id: 'abc', error: { code: 0, message: '' }, errors: [] }, 'abc'],
     [{ request_id: 'abc', code: 'success', success: true }, 'abc'],
     // A task that has already failed is still a task: a poll returns the reason.
     [{ request_id: 'abc', status: 'failed', error: SERVICE_MESSAGE }, 'abc'],
@@ -216,6 +217,17 @@ describe('what was refused', () => {
     const reason = `safety_input_text_${'x'.repeat(200)}`;
     const code = reason.slice(0, 100);
     expect(readAs({ reason })).toEqual({ isCertain: true, stage: 'prompt', field: 'prompt', code });
+    for (const body of [
+      { error: { code: 'x', innererror: { code } } },
+      { error: { code: 'x', type: code, details: [{ reason: 'x' }, { reason: 'x' }] } },
+      { error: { code: 'x', details: [{ reason: 'x' }, { reason: code }] } },
+      { detail: [{ type: code }] },
+      ...['errCode', 'ErrCodeExt', 'failure_code', 'type', 'title'].map((key) => ({
+        code: 'x',
+        [key]: code,
+      })),
+    ])
+      expect([body, readAs(body)?.code]).toEqual([body, code]);
   });
 
   it.each([
@@ -249,6 +261,7 @@ it.each<[rule: object, body: object, refused: RefusedContent | undefined, read?:
   [{ says: 'House Rules' }, error('against the HOUSE rules'), {}],
   [{ codes: ['E1'], says: 'House Rules' }, error('against the rules', 'E1'), undefined],
   [{ states: ['banned'] }, { state: 'Banned' }, {}],
+  [{ states: ['banned'] }, { state: 'failed' }, undefined],
 ])('by the rule %j of a profile, %j is refused as %j', (rule, body, refused, read = {}) => {
   const profile = { refusals: { content: [rule] }, states: { failed: ['banned'] }, read };
   expect(readAs(body, undefined, { profile })).toEqual(refused && { isCertain: true, ...refused });

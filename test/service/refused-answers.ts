@@ -39,7 +39,7 @@ const runway = (failureCode: string, refused: RefusedContent): RefusedAnswer => 
   refused: { ...refused, charged: true, code: failureCode },
 });
 const fal = (field: string, refused: RefusedContent): RefusedAnswer => ({
-  body: { detail: [{ loc: ['body', field], msg: 'No.', type: 'content_policy_violation' }] },
+  body: { detail: [{ loc: ['body', field, 0], msg: 'No.', type: 'content_policy_violation' }] },
   status: 422,
   refused: { ...refused, code: 'content_policy_violation' },
 });

@@ -1,6 +1,7 @@
 import dns, { type LookupAddress } from 'node:dns';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
 import { trace } from '@opentelemetry/api';
+import { TASK_ID_RULE } from '../../src/contract/input-rules';
 import { BRIEF_POLICY, POLL_POLICY, SUBMIT_POLICY } from '../../src/contract/policies';
 import type { VideoRequest } from '../../src/contract/request';
 import {
@@ -60,14 +61,14 @@ describe('a submit', () => {
     expect(JSON.parse(server.requests[0]?.body ?? '')).toEqual(request);
   });
 
-  it('whose task id is a signed link is lost, and the link is in no message', async () => {
-    const task_id = 'https://cdn.example.com/t/7?signature=abcdefghij';
+  it.each([
+    ['a signed link', 'https://cdn.example.com/t/7?signature=abcdefghij', 'is a signed link'],
+    ['too long', 'x'.repeat(1_001), `${TASK_ID_RULE}: xxx`],
+  ])('whose task id is %s is lost, and no message has the link', async (_what, task_id, problem) => {
     const server = await serve((request) => replyJson(request, { task_id }));
     const fault = await faultOf(submit(connect(server.url)));
-    expect(fault).toMatchObject({
-      kind: 'unreadable',
-      facts: { message: expect.stringContaining('a signed link') },
-    });
+    expect(fault).toMatchObject({ kind: 'unreadable', facts: { status: 200 } });
+    expect(fault.facts.message).toMatch(`the task id in the answer ${problem}`);
     expect(JSON.stringify(fault)).not.toContain('abcdefghij');
   });
 
@@ -129,6 +130,7 @@ describe('a poll', () => {
     [{ error: { code: 'internal', message: 'Try later' } }, 'unknown', 'internal: Try later'],
     [{ status: 'error', id: 'req-7', message: 'Try later' }, 'unknown', 'error'],
     [{ status: 'error', id: 'task-1', message: 'No frames' }, 'failed', 'error'],
+    ...['timeout', 'timed out'].map((word) => [{ status: word, id: 'req-7' }, 'unknown', word] as const),
   ])('ends no paid task by an error that may be about the call: %j', async (body, state, word) => {
     const server = await serve((request) => replyJson(request, body));
     expect(await connect(server.url).status('task-1')).toMatchObject({ task: { state, word } });
@@ -219,7 +221,7 @@ describe('the API key', () => {
     for (const call of [() => service.status('t'), async () => service.cancel?.('t')]) {
       const fault = await faultOf(call());
       expect(fault.facts).toMatchObject({ status: 401, code: '…', message: 'Incorrect API key: … with …' });
-      expect(String(fault)).not.toContain(KEY);
+      expect(String(fault)).toBe('ServiceFault: answered: 401 … Incorrect API key: … with …');
     }
   });
 });
@@ -310,15 +312,16 @@ describe('with a profile', () => {
   it('a code in a 200 that stands for a refusal is one; any other code is not', async () => {
     const answers = [
       { code: 1004, message: 'no such key' },
-      { code: 7, message: 'fine', task_id: 't' },
+      { code: 7, message: 'fine', task_id: 'task-2026-11-15' },
     ];
     const server = await serve((request) => replyJson(request, answers.shift()));
-    const service = connect(server.url, { profile: { refusals: { codes: { 1004: 401 } } } });
+    const headers = { 'X-Version': '2026-11-15' };
+    const service = connect(server.url, { profile: { headers, refusals: { codes: { 1004: 401 } } } });
     expect(await faultOf(submit(service))).toMatchObject({
       kind: 'answered',
       facts: { status: 401, code: '1004', message: 'no such key' },
     });
-    expect(await submit(service)).toMatchObject({ taskId: 't' });
+    expect(await submit(service)).toMatchObject({ taskId: 'task-2026-11-15' });
   });
 
   const LINK = 'https://cdn.example.com/v.mp4';

@@ -134,6 +134,7 @@ describe('a received webhook', () => {
 it('a secret has 24 to 64 bytes, and nothing is signed with one that anybody could guess', () => {
   expect([24, 32, 64].map((bytes) => isWebhookSecret(secretOf(bytes)))).toEqual([true, true, true]);
   expect([0, 23, 65, 66].map((bytes) => isWebhookSecret(secretOf(bytes)))).toEqual(Array(4).fill(false));
-  expect([undefined, 7, [SECRET]].map(isWebhookSecret)).toEqual([false, false, false]);
+  for (const wrong of [undefined, 7, [SECRET], ` ${SECRET}`, `${SECRET}!`])
+    expect(isWebhookSecret(wrong)).toBe(false);
   expect(() => signWebhook('webhook_1', '{}', { secret: 'whsec_' })).toThrow('must be whsec_');
 });
