@@ -6,7 +6,6 @@ import {
   type AnswerSample,
   BUILT_IN_PROFILES,
   builtInProfile,
-  type Estimate,
   estimateCost,
   estimateJob,
   mapRequest,
@@ -97,78 +96,41 @@ describe('a profile', () => {
   });
 
   const ONE_PRICE = { currency: 'USD', table: [{ perVideo: 1 }] };
-  const CONNECTION_HEADER = 'must not be a header that the connection sets itself';
 
   it.each<[unknown, string]>([
     [null, 'the profile must be an object with name, paths, '],
     [{ read: { taskID: 'x' } }, 'read.taskID is not known'],
-    [
-      { read: { taskId: 'a..b' } },
-      'read.taskId must be a path of keys, with [] after the key of a list, such as "data.videos[].url"',
-    ],
+    [{ read: { taskId: 'a..b' } }, 'read.taskId must be a path of keys, with [] after the key of a list'],
     [{ paths: { task: '/tasks' } }, 'paths.task must be a path that begins with / and contains {taskId}'],
     [{ paths: { task: { textToVideo: '/t/{taskId}' } } }, 'paths.task.imageToVideo'],
-    ...['a\nb', '狐'].map((value): [unknown, string] => [
-      { headers: { 'X-Version': value } },
-      'headers.X-Version must be text that a header can have: Latin-1 without control characters, such as "2026-11-15"',
-    ]),
+    [{ headers: { 'X-Version': 'a\nb' } }, 'headers.X-Version must be text that a header can have'],
+    [{ headers: { 'X-Version': '狐' } }, 'headers.X-Version must be text that a header can have'],
     // undici sends no request that names one of them.
-    [{ headers: { 'Content-Length': 'x' } }, `headers.Content-Length ${CONNECTION_HEADER}`],
-    [{ auth: { header: 'transfer-encoding' } }, `auth.header ${CONNECTION_HEADER}`],
-    [
-      { video: { id: 'f', path: '/f', link: 'l' } },
-      'video.path must be a path that begins with / and contains {fileId}',
-    ],
-    [
-      { polling: { usually: { median: '5m', slow: '1m' } } },
-      'polling.usually must have a median that is not longer than slow',
-    ],
+    [{ headers: { 'Content-Length': 'x' } }, 'headers.Content-Length must not be a header'],
+    [{ auth: { header: 'transfer-encoding' } }, 'auth.header must not be a header'],
+    [{ video: { id: 'f', path: '/f', link: 'l' } }, 'begins with / and contains {fileId}'],
+    [{ polling: { usually: { median: '5m', slow: '1m' } } }, 'polling.usually must have a median'],
     [{ refusals: { content: [{ stage: 'prompt' }] } }, 'refusals.content.0 must have codes, states or says'],
-    [
-      { refusals: { taskMayExist: [500], noTask: [500, 502] } },
-      'refusals must not have the same status in taskMayExist and noTask',
-    ],
+    [{ refusals: { taskMayExist: [500], noTask: [500, 502] } }, 'refusals must not have the same status'],
     [{ prices: { currency: 'USD', table: [{}] } }, 'prices.table.0 must have perSecond or perVideo'],
-    [
-      { prices: { ...ONE_PRICE, defaults: { duration: 1e10 } } },
-      'prices.defaults.duration must be a number above 0 and at most 86400, such as 5',
-    ],
+    [{ prices: { ...ONE_PRICE, defaults: { duration: 1e10 } } }, 'a number above 0 and at most 86400'],
     [{ read: { charged: 'usage.cost' } }, 'read.charged needs a currency'],
   ])('such as %j is refused with the path of the problem', (given, problem) => {
     expect(problemOf(given)).toContain(problem);
   });
 
+  const SIZE = { with: ['aspect_ratio'], values: { a: 1 } };
   it.each<[request: object, problem: string]>([
-    [
-      { fields: { style: {} } },
-      'request names style, which is not a field of a request: add it to requestFields, or correct it',
-    ],
-    [{ fields: { seed: { as: 'text' } } }, 'request.fields.seed.as must contain {value}'],
-    [
-      { fields: { seed: { as: '{value}', values: { 1: 1 } } } },
-      'request.fields.seed must have values or as, not both',
-    ],
-    [{ fields: { seed: { to: null, default: 1 } } }, 'request.fields.seed must have nothing but to: null'],
-    [
-      { fields: { prompt: { to: 'a' }, seed: { to: 'a.b' } } },
-      'request sends two values to a.b, one of them seed',
-    ],
-    [
-      { fields: { prompt: { to: 'a[0]' }, seed: { to: 'a.b' } } },
-      'request sends two values to a.b, one of them seed',
-    ],
-    [
-      { imageToVideo: { constants: { image_url: '' } } },
-      'request sends two values to image_url, one of them image_url',
-    ],
-    [
-      { within: 'input', constants: { 'input.seed': 1 } },
-      'request sends two values to input.seed, one of them seed',
-    ],
-    [
-      { fields: { resolution: { with: ['aspect_ratio'], values: { a: 1 } }, aspect_ratio: { to: 'x' } } },
-      'request names aspect_ratio twice, under its own name and in with',
-    ],
+    [{ fields: { style: {} } }, 'names style, which is not a field'],
+    [{ fields: { seed: { as: 'text' } } }, 'fields.seed.as must contain {value}'],
+    [{ fields: { seed: { as: '{value}', values: { 1: 1 } } } }, 'fields.seed must have values or as'],
+    [{ fields: { seed: { to: null, default: 1 } } }, 'fields.seed must have nothing but to: null'],
+    [{ fields: { prompt: { to: 'a' }, seed: { to: 'a.b' } } }, 'two values to a.b, one of them seed'],
+    [{ fields: { prompt: { to: 'a.b' }, seed: { to: 'a' } } }, 'two values to a, one of them seed'],
+    [{ fields: { prompt: { to: 'a[0]' }, seed: { to: 'a.b' } } }, 'two values to a.b, one of them seed'],
+    [{ within: 'in', constants: { 'in.seed': 1 } }, 'two values to in.seed, one of them seed'],
+    [{ imageToVideo: { constants: { image_url: '' } } }, 'two values to image_url, one of them image_url'],
+    [{ fields: { resolution: SIZE, aspect_ratio: { to: 'x' } } }, 'names aspect_ratio twice'],
   ])('with the request %j is refused: %s', (request, problem) => {
     expect(problemOf({ request })).toContain(problem);
   });
@@ -317,44 +279,22 @@ describe('the prices of a profile', () => {
   const DEFAULTS = { ...PRICES, defaults: { duration: 8, resolution: '720p' } };
   const FREE = { currency: 'USD', table: [{ perVideo: 0 }] };
 
-  it.each<[what: string, prices: Prices | undefined, request: PricedRequest, estimate: Estimate]>([
-    ['by the second', PRICES, { resolution: '720p', duration: 5 }, { estimated: usd(0.5), seconds: 5 }],
-    [
-      'by the first row that fits',
-      PRICES,
-      { image_url: IMAGE, duration: 4 },
-      { estimated: usd(0.85), seconds: 4 },
-    ],
-    ['by the video', PRICES, { resolution: '480p' }, { estimated: usd(0.3) }],
-    ['from the defaults', DEFAULTS, {}, { estimated: usd(0.8), seconds: 8 }],
-    ['from the request before the defaults', DEFAULTS, { duration: 2 }, { estimated: usd(0.2), seconds: 2 }],
-    ['zero', FREE, {}, { estimated: usd(0) }],
-    [
-      'unknown without prices',
-      undefined,
-      { duration: 5 },
-      { unknown: 'the profile of the service has no prices', seconds: 5 },
-    ],
-    [
-      'unknown without a row',
-      PRICES,
-      { resolution: '1080p', duration: 5 },
-      { unknown: 'prices.table of the profile has no row for text-to-video at "1080p"', seconds: 5 },
-    ],
-    [
-      'unknown without a duration',
-      PRICES,
-      { resolution: '720p' },
-      { unknown: 'the request has no duration, and prices.defaults of the profile has none' },
-    ],
-    [
-      'unknown when the service chooses the duration, whatever the defaults',
-      DEFAULTS,
-      { duration: -1 },
-      { unknown: 'with a duration of -1 the service chooses it' },
-    ],
-  ])('make the estimate %s', (_what, prices, request, estimate) => {
-    expect(estimateCost(prices, request)).toEqual(estimate);
+  it.each<[what: string, Prices | undefined, PricedRequest, cost: number | string, seconds?: number]>([
+    ['by the second', PRICES, { resolution: '720p', duration: 5 }, 0.5, 5],
+    ['by the first row that fits', PRICES, { image_url: IMAGE, duration: 4 }, 0.85, 4],
+    ['by the video', PRICES, { resolution: '480p' }, 0.3],
+    ['from the defaults', DEFAULTS, {}, 0.8, 8],
+    ['from the request before the defaults', DEFAULTS, { duration: 2 }, 0.2, 2],
+    ['zero', FREE, {}, 0],
+    ['unknown without prices', undefined, { duration: 5 }, 'has no prices', 5],
+    ['unknown without a row', PRICES, { resolution: '4k', duration: 5 }, 'text-to-video at "4k"', 5],
+    ['unknown without a duration', PRICES, { resolution: '720p' }, 'the request has no duration'],
+    ['unknown without a resolution', PRICES, { duration: 5 }, 'the request has no resolution', 5],
+    ['unknown when the service chooses the duration', DEFAULTS, { duration: -1 }, 'a duration of -1'],
+  ])('make the estimate %s', (...[_what, prices, request, cost, seconds]) => {
+    const known = typeof cost === 'number' ? { estimated: usd(cost) } : {};
+    const unknown = typeof cost === 'string' ? { unknown: expect.stringContaining(cost) } : {};
+    expect(estimateCost(prices, request)).toEqual({ ...known, ...unknown, seconds });
   });
 
   it.each([
