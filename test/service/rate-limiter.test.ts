@@ -1,3 +1,4 @@
+import type { Call } from '../../src/contract/failure-table';
 import { RETRY_AFTER_MAX_MS } from '../../src/contract/policies';
 import { type CallOutcome, type Permit, RateLimiter } from '../../src/service';
 import {
@@ -17,7 +18,7 @@ type Granted = Extract<Permit, { granted: true }>;
 function setUp() {
   let now = 5_000;
   const rateLimiter = new RateLimiter({ clock: () => now });
-  const acquire = (call: 'submit' | 'poll' | 'download' = 'submit'): Granted => {
+  const acquire = (call: Call = 'submit'): Granted => {
     const permit = rateLimiter.acquire(call);
     if (!permit.granted) throw new Error(`no permit for ${call} for ${permit.waitMs} ms`);
     return permit;
@@ -26,7 +27,7 @@ function setUp() {
     now += ms;
   };
   /** How long a call has to wait for a permit; 0 when it gets one, which is released at once. */
-  const waitOf = (call: 'submit' | 'poll' | 'download' = 'submit') => {
+  const waitOf = (call: Call = 'submit') => {
     const permit = rateLimiter.acquire(call);
     if (!permit.granted) return permit.waitMs;
     permit.release(UNKNOWN);
@@ -35,61 +36,6 @@ function setUp() {
   return { rateLimiter, acquire, advance, waitOf };
 }
 
-describe.each(['poll', 'download'] as const)('the rate limiter for a %s', (call) => {
-  it('grants no permit to any job until Retry-After has passed', () => {
-    const { acquire, waitOf, advance } = setUp();
-    acquire(call).release(limited(7_000));
-    expect(waitOf(call)).toBe(7_000);
-    advance(6_999);
-    expect(waitOf(call)).toBe(1);
-    advance(1);
-    expect(waitOf(call)).toBe(0);
-  });
-
-  it('doubles the backoff with each refusal in a row, up to a minute, and resets it after a success', () => {
-    const { acquire, waitOf, advance } = setUp();
-    const waits = Array.from({ length: 8 }, () => {
-      acquire(call).release(limited());
-      const wait = waitOf(call);
-      advance(wait);
-      return wait;
-    });
-    expect(waits).toEqual([1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000]);
-    acquire(call).release(UNKNOWN);
-    acquire(call).release(limited());
-    expect(waitOf(call)).toBe(60_000);
-    advance(60_000);
-    acquire(call).release(PASSED);
-    acquire(call).release(limited());
-    expect(waitOf(call)).toBe(1_000);
-  });
-
-  it('counts calls that are refused together as one refusal, with their longest Retry-After', () => {
-    const { acquire, waitOf, advance } = setUp();
-    const together = Array.from({ length: 5 }, () => acquire(call));
-    const [slow, ...others] = together;
-    for (const each of others) each.release(limited());
-    expect(waitOf(call)).toBe(1_000);
-    slow?.release(limited(3_000));
-    expect(waitOf(call)).toBe(3_000);
-    advance(3_000);
-    acquire(call).release(limited());
-    expect(waitOf(call)).toBe(2_000);
-  });
-
-  it('waits at least a second and at most the bound, without effect on the other calls', () => {
-    const { acquire, rateLimiter, waitOf, advance } = setUp();
-    acquire(call).release(limited(86_400_000));
-    expect(waitOf(call)).toBe(RETRY_AFTER_MAX_MS);
-    expect(waitOf(call === 'poll' ? 'download' : 'poll')).toBe(0);
-    expect(waitOf('submit')).toBe(0);
-    expect(rateLimiter.submitAllowance()).toBeGreaterThan(0);
-    advance(RETRY_AFTER_MAX_MS);
-    acquire(call).release(limited(0));
-    expect(waitOf(call)).toBe(1_000);
-  });
-});
-
 const times = (count: number, words: string) => `${words} `.repeat(count);
 
 /**
@@ -97,7 +43,7 @@ const times = (count: number, words: string) => `${words} `.repeat(count);
  * at `start` and ends with `its-passed`, a task that `ended`, and time. Returns each `wait` for a permit, and at each `?` how many
  * submits a worker may take, and how long that stays so if time alone changes it.
  */
-function play(script: string): string {
+function play(script: string, call: Call = 'submit'): string {
   const { rateLimiter, acquire, advance, waitOf } = setUp();
   const running: Granted[] = [];
   const said: (number | string)[] = [];
@@ -106,18 +52,45 @@ function play(script: string): string {
     const outcome = what.replace('its-', '');
     if (what === '?')
       said.push([rateLimiter.submitAllowance(), rateLimiter.untilNextChangeMs() ?? []].flat().join('/'));
-    else if (what === 'wait') advance(Number(said[said.push(waitOf()) - 1]));
+    else if (what === 'wait') advance(Number(said[said.push(waitOf(call)) - 1]));
     else if (what === 'ended') rateLimiter.recordTaskEnd();
-    else if (what === 'start') running.push(acquire());
+    else if (what === 'start') running.push(acquire(call));
     else if (what.startsWith('+')) advance(Number(what));
     else {
-      const permit = outcome === what ? acquire() : running.shift();
+      const permit = outcome === what ? acquire(call) : running.shift();
       const isLimited = limited(retryAfter === undefined ? undefined : Number(retryAfter));
       permit?.release(outcome === 'limited' ? isLimited : outcome === 'passed' ? PASSED : UNKNOWN);
     }
   }
   return said.join(' ');
 }
+
+describe.each(['poll', 'download'] as const)('the rate limiter for a %s', (call) => {
+  it('grants no permit to any job until Retry-After has passed, after at least a second and at most the bound', () => {
+    expect(play('limited:7000 +6999 wait wait limited:86400000 wait limited:0 wait', call)).toBe(
+      `1 0 ${RETRY_AFTER_MAX_MS} 1000`,
+    );
+  });
+
+  it('doubles the backoff with each refusal in a row, up to a minute, and resets it after a success', () => {
+    expect(play(`${times(7, 'limited wait')} unknown limited wait passed limited wait`, call)).toBe(
+      '1000 2000 4000 8000 16000 32000 60000 60000 1000',
+    );
+  });
+
+  it('counts calls that are refused together as one refusal, with their longest Retry-After', () => {
+    expect(play('start start its-limited its-limited wait limited wait', call)).toBe('1000 2000');
+    expect(play('start start its-limited its-limited:3000 wait limited wait', call)).toBe('3000 2000');
+  });
+
+  it('has no effect on the other calls', () => {
+    const { acquire, rateLimiter, waitOf } = setUp();
+    acquire(call).release(limited());
+    expect(waitOf(call === 'poll' ? 'download' : 'poll')).toBe(0);
+    expect(waitOf('submit')).toBe(0);
+    expect(rateLimiter.submitAllowance()).toBeGreaterThan(0);
+  });
+});
 
 describe('the rate limiter for submits', () => {
   const TWO_A_SECOND = 'limited +1000 passed passed limited';
