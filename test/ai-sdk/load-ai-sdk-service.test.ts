@@ -88,58 +88,63 @@ test('what is wrong with a package is one sentence that says what to do, and not
   ]);
 });
 
-interface UsedModels {
-  names: string;
-  services: Record<string, object>;
-  printed: string;
-}
-
 describe('a model that a command names with --service', () => {
-  /** What the command then uses: the names, the file, and what it printed; or why it refuses. */
-  const used = async (service: string, env: Record<string, string> = {}): Promise<UsedModels> =>
+  type Use = [service: string, env: Record<string, string>];
+  interface UsedModels {
+    names: string;
+    services: Record<string, object>;
+    printed: string;
+  }
+
+  /** What a command then uses: the names, the file, and what it printed; or why it refuses. All in one process. */
+  const used = async <T = UsedModels>(...uses: Use[]): Promise<T[]> =>
     printed(`
       const { useModels } = require(${JSON.stringify(join(DIST, 'cli/ai-sdk-models.js'))});
       const { readSetting } = require(${JSON.stringify(join(DIST, 'config/settings.js'))});
-      const env = ${JSON.stringify({ VIDEOGEN_DATA: 'data', ...env })};
-      const lines = [];
-      const terminal = { env, err: (line) => lines.push(line) };
-      try {
-        const names = await useModels(${JSON.stringify(service)}, terminal);
+      const use = async ([service, given]) => {
+        const env = { VIDEOGEN_DATA: 'data', ...given };
+        const lines = [];
+        const names = await useModels(service, { env, err: (line) => lines.push(line) });
         const file = readSetting('VIDEOGEN_SERVICES_FILE', env)?.services ?? {};
         const services = Object.fromEntries(Object.entries(file).map(([name, { aiSdk, key }]) => [name, { aiSdk, key }]));
         return { names, services, printed: lines.join('') };
-      } catch (error) {
-        return error.message;
-      }`);
+      };
+      const outcomes = [];
+      for (const one of ${JSON.stringify(uses)}) outcomes.push(await use(one).catch(({ message }) => message));
+      return outcomes;`);
+
+  const KEY = { GOOD_API_KEY: 'a-key-of-good' };
 
   it('is in a file of services, which other commands can use too', async () => {
     const good = (model: string) => ({
       aiSdk: { package: '@test/good', model },
       key: { env: 'GOOD_API_KEY' },
     });
-    const GOOD_API_KEY = 'a-key-of-good';
-    const one = await used('@test/good:m', { GOOD_API_KEY });
+    const [one, two, named] = await used(
+      ['@test/good:m', KEY],
+      ['@test/good:v/1, @test/good:v-1', KEY],
+      ['good', {}],
+    );
     expect(one).toEqual({
       names: expect.stringMatching(/^good-m-\w{8}$/),
-      services: { [one.names]: good('m') },
+      services: { [one?.names ?? '']: good('m') },
       printed: expect.stringMatching(
         /^The service is good-m-\w+\. For other .* export VIDEOGEN_SERVICES_FILE=\S+\n$/,
       ),
     });
-    const [, file = ''] = /FILE=(\S+)/.exec(one.printed) ?? [];
-    expect(readFileSync(file, 'utf8')).not.toContain(GOOD_API_KEY);
-    // As the command has proposed.
-    expect(await used('@test/good:m', { GOOD_API_KEY, VIDEOGEN_SERVICES_FILE: file })).toEqual(one);
     // Names that look alike are two.
-    const { names, services } = await used('@test/good:v/1, @test/good:v-1', { GOOD_API_KEY });
-    expect(new Set(names.split(',')).size).toBe(2);
-    expect(Object.values(services)).toEqual([good('v/1'), good('v-1')]);
+    expect(new Set(two?.names.split(',')).size).toBe(2);
+    expect(Object.values(two?.services ?? {})).toEqual([good('v/1'), good('v-1')]);
+    // The name of a service passes as it is.
+    expect(named).toEqual({ names: 'good', services: {}, printed: '' });
+
+    const [, file = ''] = /FILE=(\S+)/.exec(one?.printed ?? '') ?? [];
+    expect(readFileSync(file, 'utf8')).not.toContain(KEY.GOOD_API_KEY);
+    // As the command has proposed.
+    expect(await used(['@test/good:m', { ...KEY, VIDEOGEN_SERVICES_FILE: file }])).toEqual([one]);
   });
 
   it('is refused in one sentence that says what to do', async () => {
-    const KEY = { GOOD_API_KEY: 'a-key-of-good' };
-    const FILE = { VIDEOGEN_SERVICES_FILE: 'services.yaml' };
-    const SERVER = { TEMPORAL_ADDRESS: '127.0.0.1:1' };
     const refusals: [service: string, why: string, env?: Record<string, string>][] = [
       ['@test/missing:m', '@test/missing is not installed: run `npm install @test/missing@latest`'],
       ['@test/good:m', 'GOOD_API_KEY is not set: put the key of the service there.'],
@@ -149,19 +154,25 @@ describe('a model that a command names with --service', () => {
       ['fs:veo3', 'write a model as @ai-sdk/fal:veo3'],
       ['../good:m', 'write a model as @ai-sdk/fal:veo3'],
       ['@test/good:', 'write a model as @ai-sdk/fal:veo3'],
-      ['@test/good:m', 'VIDEOGEN_SERVICES_FILE has services of its own', { ...KEY, ...FILE }],
-      ['@test/good:m', 'the workers of the configured Temporal server', { ...KEY, ...SERVER }],
+      [
+        '@test/good:m',
+        'VIDEOGEN_SERVICES_FILE has services of its own',
+        { ...KEY, VIDEOGEN_SERVICES_FILE: 'services.yaml' },
+      ],
+      [
+        '@test/good:m',
+        'the workers of the configured Temporal server',
+        { ...KEY, TEMPORAL_ADDRESS: '127.0.0.1:1' },
+      ],
       [
         '@test/good:m',
         'VIDEOGEN_DATA, the folder /dev/null, cannot be written',
         { ...KEY, VIDEOGEN_DATA: '/dev/null' },
       ],
     ];
-    for (const [service, why, env] of refusals)
-      expect(await used(service, env)).toContain(`--service is ${service}: ${why}`);
-  });
-
-  it('is not needed: the name of a service passes as it is', async () => {
-    expect(await used('good')).toEqual({ names: 'good', services: {}, printed: '' });
+    const outcomes = await used<string>(...refusals.map(([service, , env = {}]): Use => [service, env]));
+    expect(outcomes).toEqual(
+      refusals.map(([service, why]) => expect.stringContaining(`--service is ${service}: ${why}`)),
+    );
   });
 });

@@ -4,7 +4,7 @@ import type { ActivityInterceptorsFactory, WorkerOptions } from '@temporalio/wor
 import type { Caps } from '../../src/contract/caps';
 import type { LostSubmitPolicy } from '../../src/contract/lost-submit';
 import { ledgerIdOf } from '../../src/contract/names';
-import { RateLimiter, type VideoService } from '../../src/service';
+import type { RateLimiter, VideoService } from '../../src/service';
 import type { VideoStorage } from '../../src/storage';
 import type { VideoTestEnvironment } from '../../src/testing';
 import type { VideoWorker } from '../../src/worker/video-worker';
@@ -65,7 +65,6 @@ function addFree(env: VideoTestEnvironment, key: string, worker: SharedWorker): 
 afterAll(() => Promise.all([...started].map((worker) => worker.end())));
 
 class SharedWorker {
-  private readonly rateLimiter: SwitchedRateLimiter;
   private readonly taskQueue = `test-${randomUUID()}`;
   /** Jobs that were started or ran an activity since the tools were replaced. */
   private readonly jobs = new Set<string>();
@@ -77,9 +76,7 @@ class SharedWorker {
     private readonly env: VideoTestEnvironment,
     private tools: WorldTools,
     private readonly hasCaps: boolean,
-  ) {
-    this.rateLimiter = new SwitchedRateLimiter(tools.rateLimiter);
-  }
+  ) {}
 
   static async start(
     env: VideoTestEnvironment,
@@ -87,14 +84,15 @@ class SharedWorker {
     { onLostSubmit, largestVideoBytes, caps, worker: options }: WorkerKind,
   ): Promise<SharedWorker> {
     const shared = new SharedWorker(env, tools, caps !== undefined);
+    const rateLimiter = ofNow(() => shared.tools.rateLimiter);
     const worker = await env.createWorker({
       taskQueue: shared.taskQueue,
       onLostSubmit,
       largestVideoBytes,
       caps,
-      service: shared.service(),
-      storage: shared.storage(),
-      rateLimiters: { of: () => shared.rateLimiter },
+      service: ofNow(() => shared.tools.service),
+      storage: ofNow(() => shared.storage()),
+      rateLimiters: { of: () => rateLimiter },
       worker: {
         ...quickWorkflows(),
         ...options,
@@ -111,8 +109,10 @@ class SharedWorker {
   }
 
   async use<T>(tools: WorldTools, work: (taskQueue: string) => Promise<T>): Promise<T> {
+    const { rateLimiter } = this.tools;
     this.tools = tools;
-    this.rateLimiter.swap(tools.rateLimiter);
+    // Who waits for it asks the new one.
+    if (rateLimiter !== tools.rateLimiter) rateLimiter.turnOff();
     this.isOver = false;
     try {
       // A worker that dies fails the test that uses it.
@@ -178,93 +178,22 @@ class SharedWorker {
     },
   });
 
-  private service(): VideoService {
-    const tools = () => this.tools;
-    return {
-      get address() {
-        return tools().service.address;
-      },
-      get profile() {
-        return tools().service.profile;
-      },
-      start: (...args) => tools().service.start(...args),
-      status: (...args) => tools().service.status(...args),
-      open: (...args) => tools().service.open(...args),
-      cancel: async (...args) => tools().service.cancel?.(...args) ?? 'not-offered',
-    };
-  }
-
+  /** A job that a command started is not known here until its first activity, when its folder may be gone. */
   private storage(): VideoStorage {
-    const tools = () => {
-      // A job that a command started is not known here until its first activity, when its folder may be gone.
-      if (this.isOver) throw new Error('the test is over');
-      return this.tools;
-    };
-    return {
-      publishFile: (...args) => tools().storage.publishFile(...args),
-      write: (...args) => tools().storage.write(...args),
-      create: (...args) => tools().storage.create(...args),
-      read: (...args) => tools().storage.read(...args),
-      get partsFolder() {
-        return tools().storage.partsFolder;
-      },
-      probe: async (...args) => tools().storage.probe?.(...args),
-      sweep: async (...args) => tools().storage.sweep?.(...args) ?? 0,
-      list: async function* (...args) {
-        yield* tools().storage.list?.(...args) ?? [];
-      },
-      keyOf: (uri) => tools().storage.keyOf?.(uri),
-      removeKey: async (...args) => tools().storage.removeKey?.(...args),
-    };
+    if (this.isOver) throw new Error('the test is over');
+    return this.tools.storage;
   }
 }
 
-/** Each world has its own limits, but their shared worker waits for a single rate limiter. */
-class SwitchedRateLimiter extends RateLimiter {
-  private readonly waiting = new Set<() => void>();
-  private stopListening: () => void;
-
-  constructor(private current: RateLimiter) {
-    super();
-    this.stopListening = current.onChange(() => this.notify());
-  }
-
-  swap(rateLimiter: RateLimiter): void {
-    this.stopListening();
-    this.current = rateLimiter;
-    this.stopListening = rateLimiter.onChange(() => this.notify());
-    this.notify();
-  }
-
-  override turnOff(): void {
-    this.current.turnOff();
-  }
-
-  override acquire(...args: Parameters<RateLimiter['acquire']>): ReturnType<RateLimiter['acquire']> {
-    return this.current.acquire(...args);
-  }
-
-  override submitAllowance(): number {
-    return this.current.submitAllowance();
-  }
-
-  override recordTaskEnd(): void {
-    this.current.recordTaskEnd();
-  }
-
-  override onChange(callback: () => void): () => void {
-    const listener = () => callback();
-    this.waiting.add(listener);
-    return () => void this.waiting.delete(listener);
-  }
-
-  override untilNextChangeMs(): number | undefined {
-    return this.current.untilNextChangeMs();
-  }
-
-  private notify(): void {
-    for (const listener of [...this.waiting]) listener();
-  }
+/** Always the tool of the test that uses the worker now. */
+function ofNow<Tool extends object>(tool: () => Tool): Tool {
+  return new Proxy(tool(), {
+    get(_, name) {
+      const now = tool();
+      const value: unknown = Reflect.get(now, name);
+      return typeof value === 'function' ? value.bind(now) : value;
+    },
+  });
 }
 
 /** Our workflows for a worker that need not bundle them. */
