@@ -182,13 +182,6 @@ describe('a finished video', () => {
     return videoModel({ client, storage: createFileStorage(folder) }).doStatus({ operation: 'ai-sdk-1' });
   }
 
-  test('is handed over as the bytes that are stored', async () => {
-    expect(await delivered(CONTENT)).toMatchObject({
-      status: 'completed',
-      videos: [{ type: 'binary', data: new Uint8Array(CONTENT), mediaType: 'video/mp4' }],
-    });
-  });
-
   test.each([
     ['longer', `${CONTENT} and more`],
     ['another', CONTENT.toString().toUpperCase()],

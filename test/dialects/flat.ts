@@ -63,7 +63,7 @@ const replicate: ServiceWords = {
   status: ({ id, word, error, videoUrl, origin }) => ({
     id,
     status: word,
-    urls: { get: `${origin}/v1/videos/${id}`, cancel: `${origin}/v1/videos/${id}/cancel` },
+    urls: { get: `${origin}/v1/predictions/${id}` },
     output: videoUrl ?? null,
     error: error?.message ?? null,
   }),
@@ -139,22 +139,6 @@ const newApi: ServiceWords = {
   refused: ({ code, message }) => ({ error: { message, type: 'new_api_error', param: '', code } }),
 };
 
-const evolink: ServiceWords = {
-  words: words('pending', 'processing', 'completed', 'failed'),
-  idOf: (taskId) => `task-unified-${hexOf(taskId)}`,
-  accepted: (task) => evolink.status(task),
-  status: ({ id, state, word, percent, error, videoUrl, submittedAtMs }) => ({
-    id,
-    object: 'video.generation.task',
-    status: word,
-    progress: state === 'succeeded' ? 100 : (percent ?? 0),
-    created: toSeconds(submittedAtMs),
-    results: videoUrl && [videoUrl],
-    error: shownError(error),
-  }),
-  refused: ({ code, message }) => ({ error: { code, message, type: 'invalid_request_error' } }),
-};
-
 const higgsfield: ServiceWords = {
   words: words('queued', 'in_progress', 'completed', 'failed', 'canceled'),
   idOf: uuidOf,
@@ -171,22 +155,6 @@ const higgsfield: ServiceWords = {
     withStatus(code === 'concurrency_limit' ? 400 : status, { detail: message }),
 };
 
-const inworld: ServiceWords = {
-  words: words('queued', 'in_progress', 'completed', 'failed'),
-  idOf: uuidOf,
-  accepted: ({ id, word }) => ({ id, status: word }),
-  status: ({ id, word, error, videoUrl }) => ({
-    id,
-    status: word,
-    output: videoUrl && { videos: [{ url: videoUrl }] },
-    error: shownError(error),
-  }),
-  refused: ({ status, message }) => ({ code: RPC_CODES[status] ?? 2, message, details: [] }),
-};
-
-/** gRPC codes by HTTP status. */
-const RPC_CODES: Record<number, number> = { 400: 3, 401: 16, 404: 5, 429: 8, 500: 13, 503: 14 };
-
 export const FLAT_SERVICES = {
   default: defaultDialect,
   ark,
@@ -196,7 +164,5 @@ export const FLAT_SERVICES = {
   luma,
   vidu,
   'new-api': newApi,
-  evolink,
   higgsfield,
-  inworld,
 };

@@ -151,21 +151,6 @@ const minimaxError = (code: number, message: string) => ({
 const MINIMAX_OK = minimaxError(0, 'success');
 const MINIMAX_CODES: Record<number, number> = { 400: 2013, 401: 1004, 404: 2013, 429: 1002 };
 
-const minimaxV2: ServiceWords = {
-  words: words('queued', 'running', 'succeeded', 'failed', 'cancelled'),
-  idOf: hexOf,
-  accepted: ({ id }) => ({ task_id: id }),
-  status: ({ id, word, error, videoUrl }) => ({
-    task: {
-      id,
-      status: word,
-      content: videoUrl && { type: 'video', url: videoUrl },
-      error: shownError(error),
-    },
-  }),
-  refused: ({ code, message }) => ({ error: { code, message } }),
-};
-
 const dashscope: ServiceWords = {
   words: words('PENDING', 'RUNNING', 'SUCCEEDED', 'FAILED', 'CANCELED'),
   idOf: uuidOf,
@@ -176,7 +161,7 @@ const dashscope: ServiceWords = {
   }),
   refused: ({ code, message }) =>
     code === 'not_found'
-      ? withStatus(200, { request_id: CALL_ID, output: { task_status: 'UNKNOWN' } })
+      ? withStatus(200, { request_id: CALL_ID, output: { task_id: 'any', task_status: 'UNKNOWN' } })
       : { request_id: CALL_ID, code, message },
 };
 
@@ -263,7 +248,6 @@ export const WRAPPED_SERVICES = {
   veo,
   kling,
   minimax,
-  'minimax-v2': minimaxV2,
   dashscope,
   xai,
   wavespeed,

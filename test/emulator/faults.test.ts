@@ -56,37 +56,26 @@ type World = Awaited<ReturnType<typeof start>>;
 type Call = () => Promise<{ status: number }>;
 
 /** The three calls that every service has, each of its own task. */
-const CALLS: [call: 'submit' | 'status' | 'download', prepare: (world: World) => Promise<Call>][] = [
-  [
-    'submit',
-    async ({ submit }) =>
-      () =>
-        submit(),
-  ],
-  [
-    'status',
-    async ({ makeTask, poll }) => {
-      const taskId = await makeTask();
-      return () => poll(taskId);
-    },
-  ],
-  [
-    'download',
-    async ({ makeLink }) => {
-      const link = await makeLink();
-      return () => fetchFile(link);
-    },
-  ],
-];
+const CALLS = {
+  submit: async ({ submit }: World): Promise<Call> => submit,
+  status: async ({ makeTask, poll }: World): Promise<Call> => {
+    const taskId = await makeTask();
+    return () => poll(taskId);
+  },
+  download: async ({ makeLink }: World): Promise<Call> => {
+    const link = await makeLink();
+    return () => fetchFile(link);
+  },
+};
 
-describe.each(CALLS)('the next %s', (name, prepare) => {
+describe.each(['submit', 'status', 'download'] as const)('the next %s', (name) => {
   it.each<[fault: AnswerFault, recorded: number | undefined]>([
     [{ kind: 'reset' }, undefined],
     [{ kind: 'cut-headers' }, 200],
     [{ kind: 'cut-body' }, 200],
   ])('loses its answer by %j, also twice, and the one after it does not', async (fault, recorded) => {
     const world = await start();
-    const call = await prepare(world);
+    const call = await CALLS[name](world);
     world.emulator.next(name, fault, fault);
     for (let i = 0; i < 2; i++) {
       await expect(call()).rejects.toThrow();
@@ -97,7 +86,7 @@ describe.each(CALLS)('the next %s', (name, prepare) => {
 
   it('gets no answer until the emulator is closed', async () => {
     const world = await start();
-    const call = await prepare(world);
+    const call = await CALLS[name](world);
     world.emulator.next(name, { kind: 'hang' });
     // Either of the two may arrive first and hang.
     const both = [call(), call()];
@@ -154,6 +143,8 @@ describe('a service that can cancel', () => {
       const taskId = await makeTask();
       clock.nowMs += passed;
       const cancelled = { task_id: taskId, status: 'cancelled' };
+      emulator.next('cancel', { kind: 'rate-limited' });
+      expect((await cancel(taskId)).status).toBe(429);
       expect(answerOf(await cancel(taskId))).toEqual([200, cancelled]);
       clock.nowMs += 10_000;
       expect(await viewOf(taskId)).toEqual(cancelled);
@@ -183,19 +174,6 @@ describe('a service that can cancel', () => {
     }
   });
 
-  it('cancels nothing for an unknown task, without the key, or if it refuses the call', async () => {
-    const { emulator, makeTask, cancel, viewOf } = await startCancelling();
-    const taskId = await makeTask();
-    expect(answerOf(await cancel('no-such-task'))).toEqual([
-      404,
-      { error: { code: 'not_found', message: 'no such task' } },
-    ]);
-    expect((await cancel(taskId, { authorization: 'Bearer wrong' })).status).toBe(401);
-    emulator.next('cancel', { kind: 'rate-limited' }, { kind: 'refused', status: 422, message: 'no' });
-    expect([(await cancel(taskId)).status, (await cancel(taskId)).status]).toEqual([429, 422]);
-    expect(await viewOf(taskId)).toMatchObject({ status: 'queued' });
-  });
-
   it('has cancelled the task even if the answer is lost', async () => {
     for (const kind of ['reset', 'cut-headers', 'cut-body', 'empty'] as const) {
       const { emulator, makeTask, cancel, viewOf } = await startCancelling();
@@ -205,17 +183,6 @@ describe('a service that can cancel', () => {
       expect(await viewOf(taskId)).toMatchObject({ status: 'cancelled' });
     }
   });
-});
-
-it('a service without cancelling answers HTTP 404', async () => {
-  const { emulator, makeTask, cancel, viewOf } = await start();
-  const taskId = await makeTask();
-  expect(await cancel(taskId)).toMatchObject({
-    status: 404,
-    body: { error: { message: `no such operation: DELETE /v1/videos/${taskId}` } },
-  });
-  expect(emulator.calls.at(-1)).toMatchObject({ call: 'other', method: 'DELETE', status: 404 });
-  expect(await viewOf(taskId)).toMatchObject({ status: 'queued' });
 });
 
 it('a service with a limit of tasks refuses more with HTTP 429 and the reason, even if they arrive together', async () => {

@@ -67,8 +67,7 @@ export function serviceClient({ url, apiKey }: Pick<Emulator, 'url' | 'apiKey'>)
     submitAll: (count: number) => Promise.all(Array.from({ length: count }, () => submit())),
     poll,
     viewOf: async (taskId: string) => (await poll(taskId)).body,
-    cancel: (taskId: string, headers?: Record<string, string>) =>
-      ask('DELETE', `/v1/videos/${taskId}`, { headers }),
+    cancel: (taskId: string) => ask('DELETE', `/v1/videos/${taskId}`),
     makeTask,
     /** The link to a new video. */
     async makeLink(body?: object): Promise<string> {

@@ -14,17 +14,22 @@ export class AiSdkProject {
 
   constructor() {
     mkdirSync(join(this.folder, 'node_modules'));
-    symlinkSync(join(AI_SDK_MODULES, 'ai'), join(this.folder, 'node_modules/ai'));
+    for (const name of ['ai', '@ai-sdk'])
+      symlinkSync(join(AI_SDK_MODULES, name), join(this.folder, 'node_modules', name));
     symlinkSync(ROOT, join(this.folder, 'node_modules/temporal-videogen'));
   }
 
   start(program: string, env: Record<string, string | undefined>): RunningProcess {
     const file = join(this.folder, 'program.mjs');
     writeFileSync(file, program);
-    return this.processes.start([file], { cwd: this.folder, env });
+    return this.startFile(file, [], env);
   }
 
-  async run(program: string, env: Record<string, string | undefined>): Promise<string> {
+  startFile(file: string, args: string[], env: Record<string, string | undefined>): RunningProcess {
+    return this.processes.start([file, ...args], { cwd: this.folder, env });
+  }
+
+  async run(program: string, env: Record<string, string | undefined> = {}): Promise<string> {
     const { ended, out, err } = this.start(program, env);
     const code = await ended;
     if (code !== 0) throw new Error(`it ended with ${code}: ${out()}${err()}`);

@@ -5,14 +5,15 @@ import { FAILURES } from '../../src/contract/failure-table';
 import type { Emulator } from '../../src/testing';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
 import { startEmulator } from '../../src/testing/emulator';
+import { type RunningProcess, untilPrinted } from '../support/child-processes';
 import { readFilm } from '../support/example-film';
 import {
   compileExamples,
   type ExampleEnd,
-  type ExampleProcess,
   ExampleRuns,
-} from '../support/example-process';
-import { type ExampleService, startExampleService } from '../support/example-service';
+  type ExampleService,
+  startExampleService,
+} from '../support/examples';
 import { captureLogs } from '../support/logs';
 import { untilProgress } from '../support/world';
 
@@ -22,7 +23,7 @@ jest.setTimeout(180_000);
 let env: VideoTestEnvironment;
 let runs: ExampleRuns;
 /** Without any settings. Each starts its own server while other tests run. */
-let embedded: { trailer: Promise<ExampleEnd>; service: ExampleProcess };
+let embedded: { trailer: Promise<ExampleEnd>; service: RunningProcess };
 beforeAll(async () => {
   captureLogs();
   compileExamples();
@@ -192,7 +193,7 @@ describe('the Express service', () => {
 
   it('needs no setup, and ends with Ctrl-C', async () => {
     const example = embedded.service;
-    const url = await example.printed(/http:\S+/);
+    const url = await untilPrinted(example, /http:\S+/);
     const answer = await fetch(`${url}/videos/nobody`);
     example.kill('SIGINT');
     expect({ status: answer.status, code: await example.ended }).toEqual({ status: 404, code: 0 });

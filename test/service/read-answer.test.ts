@@ -144,6 +144,10 @@ describe('the address of the video', () => {
   const page = 'https://example.com/page';
   it.each([
     ['the most specific one', { url: page, data: { outputs: [VIDEO] } }, VIDEO],
+    // As MiniMax v2, Inworld and Evolink have it.
+    ['that of the content', { task: { content: { type: 'video', url: VIDEO } } }, VIDEO],
+    ['that of a list of videos', { output: { videos: [{ url: VIDEO }] } }, VIDEO],
+    ['in a list of results', { results: [VIDEO] }, VIDEO],
     ['a plain url if there is no other', { url: page, video_url: null }, page],
     ['the first http link of a list', { outputs: [null, '', 'gs://bucket/1.mp4', VIDEO, page] }, VIDEO],
     ['in a list that is a text', { outputs: JSON.stringify([VIDEO]) }, VIDEO],

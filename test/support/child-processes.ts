@@ -5,14 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 const LOOK_EVERY_MS = 20;
 
 /** A child process, and what it has printed so far. */
-export interface RunningProcess {
-  /** Undefined if it could not be started. */
-  pid: number | undefined;
-  out(): string;
-  err(): string;
-  ended: Promise<number | null>;
-  kill(signal: NodeJS.Signals): void;
-}
+export type RunningProcess = ReturnType<ChildProcesses['startProgram']>;
 
 interface ProcessOptions {
   cwd: string;
@@ -24,12 +17,12 @@ export class ChildProcesses {
   private readonly running = new Map<ChildProcess, Promise<unknown>>();
 
   /** Runs a program with this Node. */
-  start(args: string[], options: ProcessOptions): RunningProcess {
+  start(args: string[], options: ProcessOptions) {
     return this.startProgram(process.execPath, args, options);
   }
 
   /** Runs a program. It sees only PATH, HOME and the given variables. */
-  startProgram(program: string, args: string[], options: ProcessOptions): RunningProcess {
+  startProgram(program: string, args: string[], options: ProcessOptions) {
     const child = spawn(program, args, {
       cwd: options.cwd,
       env: { PATH: process.env.PATH, HOME: options.cwd, ...options.env },
@@ -51,11 +44,12 @@ export class ChildProcesses {
     });
     this.running.set(child, ended);
     return {
+      /** Undefined if it could not be started. */
       pid: child.pid,
       out: () => out,
       err: () => err,
       ended,
-      kill: (signal) => void child.kill(signal),
+      kill: (signal: NodeJS.Signals): void => void child.kill(signal),
     };
   }
 

@@ -15,8 +15,6 @@ interface PastActivity {
   attempts: number;
   /** From the scheduling to the start of the last attempt; 0 for a local one. */
   waitedMs: number;
-  /** When Temporal ends it at the latest; 0 for a local one. */
-  endsByMs: number;
   summary?: string;
 }
 
@@ -30,7 +28,7 @@ export function activities(history: History): PastActivity[] {
       const { activity_type: type = '', attempt: attempts = 0 }: LocalActivity = Object(
         textOf(marker.details?.data?.payloads?.[0]?.data),
       );
-      return [{ type, isLocal: true, attempts, waitedMs: 0, endsByMs: 0, summary }];
+      return [{ type, isLocal: true, attempts, waitedMs: 0, summary }];
     }
     if (!scheduled) return [];
     const started = events.find(
@@ -43,7 +41,6 @@ export function activities(history: History): PastActivity[] {
         isLocal: false,
         attempts: started?.activityTaskStartedEventAttributes?.attempt ?? 0,
         waitedMs: timeOf(started) - timeOf(event),
-        endsByMs: timeOf(event) + durationMs(scheduled.scheduleToCloseTimeout),
         summary,
       },
     ];

@@ -14,16 +14,10 @@ import { dirname, join } from 'node:path';
 
 const ROOT = join(__dirname, '../..');
 
-export interface HostProject {
-  folder: string;
-  write(files: Record<string, string>): void;
-  /** Runs one of its files and returns its output, parsed as JSON. */
-  run(file: string): unknown;
-  remove(): void;
-}
+export type HostProject = ReturnType<typeof createHostProject>;
 
 /** A user's project with the built package installed as npm installs it, and with its dependencies. */
-export function createHostProject(): HostProject {
+export function createHostProject() {
   const folder = mkdtempSync(join(tmpdir(), 'videogen-host-'));
   const modules = join(folder, 'node_modules');
   const installed = join(modules, 'temporal-videogen');
@@ -38,13 +32,14 @@ export function createHostProject(): HostProject {
   }
   return {
     folder,
-    write(files) {
+    write(files: Record<string, string>): void {
       for (const [file, text] of Object.entries(files)) {
         mkdirSync(dirname(join(folder, file)), { recursive: true });
         writeFileSync(join(folder, file), text);
       }
     },
-    run(file) {
+    /** Runs one of its files and returns its output, parsed as JSON. */
+    run(file: string): unknown {
       const { stdout, stderr } = spawnSync(process.execPath, [join(folder, file)], {
         cwd: folder,
         encoding: 'utf8',

@@ -21,21 +21,10 @@ const VERSITYGW = {
   program: 'github.com/versity/versitygw/cmd/versitygw',
 };
 
-export interface S3Server {
-  readonly bucket: string;
-  readonly connection: {
-    endpoint: string;
-    region: string;
-    pathStyle: boolean;
-    credentials: { accessKeyId: string; secretAccessKey: string };
-  };
-  /** For direct access to the bucket. */
-  readonly client: S3Client;
-  stop(): Promise<void>;
-}
+export type S3Server = Awaited<ReturnType<typeof startS3Server>>;
 
 /** An S3 server with an empty bucket: one of ours, and at night versitygw, which Go builds. */
-export async function startS3Server(secretAccessKey = 'not-a-secret'): Promise<S3Server> {
+export async function startS3Server(secretAccessKey = 'not-a-secret') {
   const credentials = { accessKeyId: 'tester', secretAccessKey };
   const { port, stop } = await atLength(
     () => startSmallS3(secretAccessKey),
@@ -53,15 +42,16 @@ export async function startS3Server(secretAccessKey = 'not-a-secret'): Promise<S
   return {
     bucket,
     connection,
+    /** For direct access to the bucket. */
     client,
-    async stop() {
+    async stop(): Promise<void> {
       client.destroy();
       await stop();
     },
   };
 }
 
-async function startVersitygw(credentials: S3Server['connection']['credentials']) {
+async function startVersitygw(credentials: { accessKeyId: string; secretAccessKey: string }) {
   const executable = await buildGoTool(VERSITYGW);
   const folder = await mkdtemp(join(tmpdir(), 'videogen-s3-'));
   for (const name of ['objects', 'metadata']) await mkdir(join(folder, name));

@@ -19,33 +19,19 @@ const IMAGE = '/v1/videos/image-to-video';
 const FOX = { prompt: 'A red fox' };
 const FOX_IMAGE = { ...FOX, image_url: 'https://example.com/fox.png' };
 
+/** The values of each field are in test/contract; these show that the fields arrive. */
 const ACCEPTED: [path: string, request: object][] = [
   [TEXT, FOX],
   [IMAGE, FOX_IMAGE],
   [TEXT, FOX_IMAGE],
-  ...['480p', '720p', '1080p'].map((resolution): [string, object] => [TEXT, { ...FOX, resolution }]),
-  ...['16:9', '9:16', '4:3', '3:4', '21:9', '1:1'].map((aspect_ratio): [string, object] => [
-    IMAGE,
-    { ...FOX_IMAGE, aspect_ratio },
-  ]),
-  [IMAGE, { ...FOX_IMAGE, duration: 10 }],
-  [IMAGE, { ...FOX_IMAGE, seed: 0 }],
   [IMAGE, { ...FOX_IMAGE, resolution: '480p', aspect_ratio: '21:9', duration: 1, seed: -7 }],
 ];
 
 const REFUSED: [what: string, path: string, request: unknown, problem: string][] = [
   ['without a prompt', TEXT, {}, 'prompt is missing'],
-  ['with an empty prompt', TEXT, { prompt: ' ' }, 'prompt must not be empty'],
-  ['with a prompt that is not a string', TEXT, { prompt: 5 }, 'prompt must be a string'],
   ['for image to video without an image', IMAGE, FOX, 'image_url is missing'],
   ['for image to video without a prompt', IMAGE, { image_url: FOX_IMAGE.image_url }, 'prompt is missing'],
-  ['with an image that is not a URL', IMAGE, { ...FOX, image_url: 'fox' }, 'image_url must be a URL'],
-  ['with an unknown resolution', TEXT, { ...FOX, resolution: '4k' }, 'resolution must be one of 480p'],
-  ['with an unknown ratio', TEXT, { ...FOX, aspect_ratio: '2:1' }, 'aspect_ratio must be one of 16:9'],
   ['with a duration beyond 10', TEXT, { ...FOX, duration: 11 }, 'duration must be at most 10'],
-  ['with half a second', TEXT, { ...FOX, duration: 1.5 }, 'duration must be a whole number'],
-  ['with a seed that is not an integer', TEXT, { ...FOX, seed: 0.5 }, 'seed must be a whole number'],
-  ['with a seed that is a string', TEXT, { ...FOX, seed: '7' }, 'seed must be a'],
   ['with an unknown field', TEXT, { ...FOX, colour: 'red' }, '"colour": not a field'],
   ['that is a list', TEXT, [], 'must be a JSON object'],
   ['that is broken JSON', TEXT, '{"prompt":', 'JSON'],
@@ -69,7 +55,7 @@ export function describeServiceContract(server: () => ContractServer): void {
     });
   const authorized = () => ({ authorization: `Bearer ${server().apiKey}` });
 
-  it('accepts every value of every field, with HTTP 200 and a task id each', async () => {
+  it('accepts requests with and without an image and options, with HTTP 200 and a task id each', async () => {
     const answers = await Promise.all(ACCEPTED.map(([path, request]) => post(path, request, authorized())));
     expect(answers.map(({ status }) => status)).toEqual(ACCEPTED.map(() => 200));
     const ids = answers.map(({ body }) => body.task_id);

@@ -14,7 +14,7 @@ export function shortHistories(): { codePath: string } {
 
 /** Our workflows with other values of these constants. */
 export function withConstants(values: Record<string, number>): { codePath: string } {
-  const { codePath } = fullHistories();
+  const codePath = bundlePath();
   const names = Object.keys(values);
   const changedPath = join(dirname(codePath), `${names.join('-').toLowerCase()}-${process.pid}.js`);
   let code = readFileSync(codePath, 'utf8');
@@ -26,9 +26,4 @@ export function withConstants(values: Record<string, number>): { codePath: strin
   }
   writeFileSync(changedPath, code);
   return { codePath: changedPath };
-}
-
-/** Our workflows as they are. */
-export function fullHistories(): { codePath: string } {
-  return { codePath: bundlePath() };
 }

@@ -196,21 +196,17 @@ function read(object: StoredObject | undefined, range: string | undefined): Answ
   };
 }
 
-const MOST_KEYS_A_PAGE = 1_000;
-
 function listObjects(objects: Map<string, StoredObject>, query: URLSearchParams): Answer {
   const prefix = query.get('prefix') ?? '';
-  const after = query.get('continuation-token') ?? '';
-  const keys = [...objects.keys()].filter((key) => key.startsWith(prefix) && key > after).sort();
-  const page = keys.slice(0, MOST_KEYS_A_PAGE);
-  const listed = page.map((key) => {
-    const { body, modified } = objects.get(key) ?? { body: '', modified: new Date() };
-    return `<Contents><Key>${escaped(key)}</Key><LastModified>${modified.toISOString()}</LastModified><Size>${body.length}</Size></Contents>`;
-  });
-  const next = keys.length > page.length ? escaped(page.at(-1) ?? '') : undefined;
-  const end = next === undefined ? '' : `<NextContinuationToken>${next}</NextContinuationToken>`;
+  const listed = [...objects]
+    .filter(([key]) => key.startsWith(prefix))
+    .sort(([one], [other]) => (one < other ? -1 : 1))
+    .map(
+      ([key, { body, modified }]) =>
+        `<Contents><Key>${escaped(key)}</Key><LastModified>${modified.toISOString()}</LastModified><Size>${body.length}</Size></Contents>`,
+    );
   return {
-    body: `<ListBucketResult><IsTruncated>${next !== undefined}</IsTruncated>${end}${listed.join('')}</ListBucketResult>`,
+    body: `<ListBucketResult><IsTruncated>false</IsTruncated>${listed.join('')}</ListBucketResult>`,
   };
 }
 
@@ -242,7 +238,6 @@ function checkSignature({ method, url = '', headers }: IncomingMessage, secret: 
   ];
   if (!credential || !signed || !signature) throw new S3Refusal(403, 'AccessDenied');
   const date = inHeader ? String(headers['x-amz-date']) : (query.get('X-Amz-Date') ?? '');
-  if (!inHeader && isOver(date, Number(query.get('X-Amz-Expires')))) throw new S3Refusal(403, 'AccessDenied');
   const scope = credential.split('/').slice(1);
   const parameters = search
     .split('&')
@@ -264,12 +259,6 @@ function checkSignature({ method, url = '', headers }: IncomingMessage, secret: 
   const given = Buffer.from(signature, 'hex');
   if (given.length !== expected.length || !timingSafeEqual(given, expected))
     throw new S3Refusal(403, 'SignatureDoesNotMatch');
-}
-
-/** A date such as 20261119T035641Z. */
-function isOver(date: string, seconds: number): boolean {
-  const iso = date.replace(/^(\d{4})(\d\d)(\d\dT\d\d)(\d\d)(\d\dZ)$/, '$1-$2-$3:$4:$5');
-  return !(Date.now() < Date.parse(iso) + seconds * 1_000);
 }
 
 const etagOf = (body: Buffer) => `"${createHash('md5').update(body).digest('hex')}"`;

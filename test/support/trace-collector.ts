@@ -2,15 +2,10 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 
-export interface TraceCollector {
-  url: string;
-  /** All that was sent. */
-  text(): string;
-  close(): Promise<void>;
-}
+export type TraceCollector = Awaited<ReturnType<typeof startTraceCollector>>;
 
 /** An OpenTelemetry collector on this machine that keeps what it gets. */
-export async function startTraceCollector(): Promise<TraceCollector> {
+export async function startTraceCollector() {
   const received: string[] = [];
   const server = createServer(async (request, reply) => {
     received.push(await text(request));
@@ -20,9 +15,10 @@ export async function startTraceCollector(): Promise<TraceCollector> {
   const { port } = server.address() as AddressInfo;
   return {
     url: `http://127.0.0.1:${port}`,
+    /** All that was sent. */
     text: () => received.join('\n'),
     close: () =>
-      new Promise((resolve) => {
+      new Promise<void>((resolve) => {
         server.close(() => resolve());
         server.closeAllConnections();
       }),

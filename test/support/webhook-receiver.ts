@@ -12,17 +12,13 @@ export interface ReceivedWebhook {
   status: number;
 }
 
-/** A receiver on this machine that checks signatures, as a receiver should. */
-export interface WebhookReceiver {
-  url: string;
-  received: ReceivedWebhook[];
-  /** What it accepted, by job. */
-  accepted(job: string): { id: string; type: string; data: object }[];
-  close(): Promise<void>;
-}
+export type WebhookReceiver = Awaited<ReturnType<typeof startWebhookReceiver>>;
 
-/** `statuses` are its first answers; after them it answers 204. */
-export async function startWebhookReceiver(statuses: number[] = []): Promise<WebhookReceiver> {
+/**
+ * A receiver on this machine that checks signatures, as a receiver should. `statuses` are its first answers; after them it
+ * answers 204.
+ */
+export async function startWebhookReceiver(statuses: number[] = []) {
   const received: ReceivedWebhook[] = [];
   const waiting = [...statuses];
   const server = createServer(async (request, reply) => {
@@ -38,13 +34,14 @@ export async function startWebhookReceiver(statuses: number[] = []): Promise<Web
   return {
     url: `http://127.0.0.1:${port}/hooks?token=hidden`,
     received,
-    accepted: (job) =>
+    /** What it accepted, by job. */
+    accepted: (job: string): { id: string; type: string; data: object }[] =>
       received
         .filter(({ status }) => status < 300)
         .map(({ id, headers, body }) => ({ id, ...verifyWebhook(headers, body, WEBHOOK_SECRET) }))
         .filter(({ data }) => data.id === job),
     close: () =>
-      new Promise((resolve) => {
+      new Promise<void>((resolve) => {
         server.close(() => resolve());
         server.closeAllConnections();
       }),

@@ -42,24 +42,20 @@ export async function onWorker<T>(
     tools.service.profile?.prices,
   ]);
   const isShared = kind.worker === undefined;
-  const free = isShared ? freeWorkers.get(env)?.get(key)?.pop() : undefined;
-  const worker = free ?? (await SharedWorker.start(env, tools, kind));
+  const index = isShared ? freeWorkers.findIndex((free) => free.env === env && free.key === key) : -1;
+  const [free] = index < 0 ? [] : freeWorkers.splice(index, 1);
+  const worker = free?.worker ?? (await SharedWorker.start(env, tools, kind));
   try {
     return await worker.use(tools, work);
   } finally {
-    if (isShared) addFree(env, key, worker);
+    if (isShared) freeWorkers.push({ env, key, worker });
     else await worker.end();
   }
 }
 
-const freeWorkers = new WeakMap<VideoTestEnvironment, Map<string, SharedWorker[]>>();
+const freeWorkers: { env: VideoTestEnvironment; key: string; worker: SharedWorker }[] = [];
 /** Includes the workers of tests that timed out. */
 const started = new Set<SharedWorker>();
-
-function addFree(env: VideoTestEnvironment, key: string, worker: SharedWorker): void {
-  const kinds = freeWorkers.get(env) ?? new Map<string, SharedWorker[]>();
-  freeWorkers.set(env, kinds.set(key, [...(kinds.get(key) ?? []), worker]));
-}
 
 // Registered on import, so it runs before the test file's own hook, which stops the server.
 afterAll(() => Promise.all([...started].map((worker) => worker.end())));

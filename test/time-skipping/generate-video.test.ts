@@ -11,7 +11,7 @@ import { expectRow } from '../support/expect-row';
 import { activities, historyOf, timers } from '../support/history';
 import { captureLogs, type LogLine } from '../support/logs';
 import { atLength } from '../support/nightly';
-import { fullHistories, shortHistories } from '../support/short-histories';
+import { shortHistories } from '../support/short-histories';
 import { startWebhookReceiver, WEBHOOK_SECRET, type WebhookReceiver } from '../support/webhook-receiver';
 import { failureOf, inWorld, keepRunning, pause, quickWorkflows, untilProgress } from '../support/world';
 
@@ -169,7 +169,7 @@ test('a refused submit is retried after its Retry-After, then at growing interva
 test('a wait too long for one history continues as new with the same task, deadline, poll count, polling interval and estimate', async () => {
   const jobTimeMs = atLength(2, 45) * MINUTE;
   const quick = { ...profile, polling: { min: '5s', max: '5s' } };
-  const worker = { workflowBundle: atLength(shortHistories, fullHistories)() };
+  const worker = { workflowBundle: atLength(shortHistories, () => quickWorkflows().workflowBundle)() };
   await inWorld(env, { jobTimeMs, profile: quick, worker }, async ({ emulator, videos }) => {
     emulator.next('submit', { kind: 'reset' });
     const job = await videos.start({ request: priced, deadline: '1h' });

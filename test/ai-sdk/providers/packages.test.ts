@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { ApplicationFailure } from '@temporalio/common';
@@ -22,14 +21,12 @@ import {
   createActivityWorld,
 } from '../../activities/activity-world';
 import { ANSWERS } from '../../activities/faulty-service';
+import { AiSdkProject } from '../../real-server/ai-sdk-project';
 import { type RawServer, replyJson, startRawServer } from '../../service/raw-server';
-import { ChildProcesses } from '../../support/child-processes';
-import { blocksOf, readPage } from '../../support/docs-page';
 import { expectRow } from '../../support/expect-row';
 import { historyOf } from '../../support/history';
 import { dataUrl, PNG, sha256Of } from '../../support/images';
 import { captureLogs, type LogLine } from '../../support/logs';
-import { atLength, testAtNight } from '../../support/nightly';
 import { failureOf, keepRunning, quickWorkflows, untilProgress } from '../../support/world';
 import { type StartedProvider, startProvider } from './packages';
 import {
@@ -37,7 +34,6 @@ import {
   PROVIDERS,
   type ProviderName,
   packageOf,
-  RUN_IN_FULL,
   type ScenarioName,
   scenariosOf,
   versionOf,
@@ -107,12 +103,12 @@ function taskIdIn(running: Running): string {
 }
 
 /** The job has stored what the service made for its last task, byte for byte, and says so. */
-async function expectVideo(running: Running, tasks = 1): Promise<JobResult> {
+async function expectVideo(running: Running): Promise<JobResult> {
   const { job, imitated, asked } = running;
   const result = await job.result();
-  const all = tasksOf(running);
-  expect(all).toHaveLength(tasks);
-  const made = await imitated.video(all.at(-1)?.taskId ?? '');
+  const [task, ...others] = tasksOf(running);
+  expect(others).toEqual([]);
+  const made = await imitated.video(task?.taskId ?? '');
   const stored = await readFile(fileURLToPath(result.video.uri));
   expect(stored.equals(made)).toBe(true);
   expect(result.taskId).toBe(taskIdIn(running));
@@ -127,17 +123,11 @@ async function expectVideo(running: Running, tasks = 1): Promise<JobResult> {
   return result;
 }
 
-/** Waits until the job asks what became of the only POST. */
-async function untilHeld(running: Running): Promise<void> {
-  await untilProgress(running.job, ({ phase }) => phase === 'needs-decision');
-  expect(submitsOf(running)).toHaveLength(1);
-}
-
 const FAILS = { kind: 'failed-task', code: '13', message: 'The model could not finish the video.' } as const;
 
 interface Scenario {
   /** What the submits of the job meet. */
-  faults?(provider: StartedProvider): Faults['submit'][];
+  faults?: Faults['submit'][];
   run(running: Running): Promise<void>;
 }
 
@@ -157,44 +147,21 @@ const SCENARIOS: Record<ScenarioName, Scenario> = {
     },
   },
   failure: {
-    faults: () => [FAILS],
+    faults: [FAILS],
     async run(running) {
       const failure = await failureOf(running.job.result());
       expectRow(failure, 'GenerationFailed', taskIdIn(running));
       expect(String(failure)).toContain(FAILS.message);
     },
   },
-  refusal: {
-    faults: ({ imitated: { refuses } }) => [{ kind: 'refused-content', stage: refuses[0] ?? 'prompt' }],
-    async run(running) {
-      const failure = await failureOf(running.job.result());
-      const taskId = tasksOf(running).length === 0 ? undefined : taskIdIn(running);
-      expect(failure).toMatchObject({ type: 'ContentRefused', taskId });
-    },
-  },
-  'rate limit': {
-    faults: () => [{ kind: 'rate-limited', retryAfter: 2 }],
-    async run(running) {
-      await expectVideo(running);
-      expect(submitsOf(running)).toMatchObject([{ status: 429 }, { authorized: true }]);
-    },
-  },
   adopted: {
-    faults: () => [{ kind: 'reset' }],
+    faults: [{ kind: 'reset' }],
     async run(running) {
-      await untilHeld(running);
+      await untilProgress(running.job, ({ phase }) => phase === 'needs-decision');
+      expect(submitsOf(running)).toHaveLength(1);
       await running.job.decideSubmit({ decision: 'adopt', taskId: taskIdIn(running) });
       await expectVideo(running);
       expect(submitsOf(running)).toHaveLength(1);
-    },
-  },
-  resubmitted: {
-    faults: () => [{ kind: 'cut-body' }],
-    async run(running) {
-      await untilHeld(running);
-      await running.job.decideSubmit({ decision: 'resubmit' });
-      await expectVideo(running, 2);
-      expect(submitsOf(running)).toHaveLength(2);
     },
   },
   'expired link': {
@@ -242,18 +209,14 @@ function readable(value: unknown): string {
   });
 }
 
-/** Jobs are long: at night, and with `npm run test:ai-sdk`, every provider meets everything. */
-const ranHere = (name: ProviderName): ScenarioName[] =>
-  name === RUN_IN_FULL ? scenariosOf(name) : atLength<ScenarioName[]>(['success'], scenariosOf(name));
-
 test.each(PROVIDER_NAMES)('@ai-sdk/%s runs whole jobs: each scenario ends as the page says', async (name) => {
   const provider = providerOf(name);
   const { imitated, asked } = provider;
   const jobs: VideoJob[] = [];
-  for (const scenario of ranHere(name)) {
-    const { faults, run } = SCENARIOS[scenario];
+  for (const scenario of scenariosOf(name)) {
+    const { faults = [], run } = SCENARIOS[scenario];
     const prompt = `A red fox: ${scenario}`;
-    imitated.next('submit', ...(faults?.(provider) ?? []));
+    imitated.next('submit', ...faults);
     const request = { prompt, ...asked, image_url: images.url };
     const job = await videos.start({ request, service: name });
     jobs.push(job);
@@ -265,54 +228,14 @@ test.each(PROVIDER_NAMES)('@ai-sdk/%s runs whole jobs: each scenario ends as the
 });
 
 describe('in a project in which this package and those of the providers are installed,', () => {
-  const processes = new ChildProcesses();
-  let folder: string;
+  let project: AiSdkProject;
   beforeAll(() => {
-    folder = mkdtempSync(join(tmpdir(), 'videogen-ai-sdk-project-'));
-    const modules = join(folder, 'node_modules');
-    mkdirSync(modules);
-    symlinkSync(ROOT, join(modules, 'temporal-videogen'));
-    symlinkSync(join(ROOT, 'node_modules/@temporalio'), join(modules, '@temporalio'));
-    symlinkSync(join(ROOT, 'test/ai-sdk/node_modules/@ai-sdk'), join(modules, '@ai-sdk'));
+    project = new AiSdkProject();
   });
-  afterEach(() => processes.killAll());
-  afterAll(() => rmSync(folder, { recursive: true, force: true }));
-
-  /** What a program prints, as JSON. */
-  async function printed(code: string, settings: Record<string, string> = {}): Promise<unknown> {
-    const file = join(folder, 'program.cjs');
-    writeFileSync(file, code);
-    const { ended, out, err } = processes.start([file], { cwd: folder, env: settings });
-    expect([await ended, err()]).toEqual([0, '']);
-    return JSON.parse(out());
-  }
-
-  const SUBMIT = "const { taskId } = await service.start({ prompt: 'A red fox' }, { idempotencyKey: 'k' });";
+  afterAll(() => project.remove());
 
   /** How many tasks the services have, in the order of their names. */
   const countTasks = () => [...providers.values()].map(({ imitated }) => imitated.generations().length);
-
-  test('the service in the program of the page submits and polls at the emulator as at fal', async () => {
-    const { url, apiKey, generations, close } = await startEmulator({ dialect: FAL });
-    const [program = ''] = blocksOf(readPage('ai-sdk.md'), 'ts');
-    const [service = '', worker] = program.split(/^ {2}const worker = /m);
-    expect(worker).toContain('createVideoWorker');
-    // The address is all that is changed, and CommonJS is made of it.
-    const commonJs = service.replace(/^import (.*) from ('.*');$/gm, 'const $1 = require($2);');
-    const code = `${commonJs.replace("model: 'veo3',", `model: 'veo3', baseUrl: '${url}',`)}
-      ${SUBMIT}
-      const { task } = await service.status(taskId);
-      await service.close();
-      console.log(JSON.stringify({ taskId, state: task.state }));
-    }
-    main();`;
-    expect(await printed(code, { FAL_KEY: apiKey })).toEqual({
-      taskId: expect.stringContaining('"responseUrl":"https://queue.fal.run/fal-ai/any/requests/task_'),
-      state: expect.stringMatching(/^(queued|running)$/),
-    });
-    expect(generations()).toHaveLength(1);
-    await close();
-  });
 
   test('every package is loaded by its name, and takes the key and the address that it is given', async () => {
     const before = countTasks();
@@ -322,17 +245,15 @@ describe('in a project in which this package and those of the providers are inst
       baseUrl,
       apiKey,
     }));
-    const taskIds = await printed(`const { loadAiSdkService } = require('temporal-videogen/ai-sdk');
-      (async () => {
-        const taskIds = [];
-        for (const { apiKey, ...asked } of ${JSON.stringify(asked)}) {
-          const service = loadAiSdkService({ ...asked, apiKey: () => apiKey });
-          ${SUBMIT}
-          await service.close();
-          taskIds.push(taskId);
-        }
-        console.log(JSON.stringify(taskIds));
-      })();`);
+    const printed = await project.run(`import { loadAiSdkService } from 'temporal-videogen/ai-sdk';
+      const taskIds = [];
+      for (const { apiKey, ...asked } of ${JSON.stringify(asked)}) {
+        const service = loadAiSdkService({ ...asked, apiKey: () => apiKey });
+        const { taskId } = await service.start({ prompt: 'A red fox' }, { idempotencyKey: 'k' });
+        await service.close();
+        taskIds.push(taskId);
+      }
+      console.log(JSON.stringify(taskIds));`);
     const made = [...providers.values()].map(({ imitated, taskIdOf }) =>
       imitated
         .generations()
@@ -340,60 +261,59 @@ describe('in a project in which this package and those of the providers are inst
         .map((task) => taskIdOf(imitated.idOf(task)))
         .join(),
     );
-    expect(taskIds).toEqual(made);
+    expect(JSON.parse(printed)).toEqual(made);
     expect(countTasks()).toEqual(before.map((count) => count + 1));
   });
 
-  testAtNight(
-    'a worker with a services file runs jobs at its entries of the AI SDK, by name and by default',
-    async () => {
-      const [fal, xai] = [await startProvider('fal'), await startProvider('xai')];
-      const entry = ({ name, imitated }: StartedProvider, key: object) => ({
-        aiSdk: { package: packageOf(name), model: PROVIDERS[name].model, baseUrl: imitated.baseUrl },
-        key,
-        downloadAllow: ['127.0.0.1'],
-      });
-      const file = join(folder, 'services.json');
-      writeFileSync(join(folder, 'xai.key'), xai.imitated.apiKey);
-      const services = { veo: entry(fal, { env: 'FAL_KEY' }), grok: entry(xai, { file: 'xai.key' }) };
-      writeFileSync(file, JSON.stringify({ services, default: 'veo' }));
-      // The time-skipping server would skip over timeouts while a process is still on its way to its queues.
-      const dev = await createVideoTestEnvironment({ server: 'dev' });
-      const taskQueue = 'of-the-file';
-      const worker = processes.start([join(ROOT, 'dist/src/cli/main.js'), 'worker'], {
-        cwd: folder,
-        env: {
-          TEMPORAL_ADDRESS: dev.temporal.address,
-          VIDEOGEN_SERVICES_FILE: file,
-          VIDEOGEN_TASK_QUEUE: taskQueue,
-          VIDEOGEN_STORAGE: join(folder, taskQueue),
-          FAL_KEY: fal.imitated.apiKey,
-        },
-      });
-      const died = worker.ended.then((code) =>
-        Promise.reject(new Error(`it ended with ${code}: ${worker.err()}`)),
-      );
-      const client = await createVideoClient({ client: dev.temporal.client, taskQueue });
-      for (const { asked, imitated, service } of [
-        { ...fal, service: undefined },
-        { ...xai, service: 'grok' },
-      ]) {
-        const request = { prompt: 'A red fox', ...asked };
-        const job = await client.start({ request, ...(service && { service }) });
-        const { video } = await Promise.race([job.result(), died]);
-        const [task, ...others] = imitated.generations();
-        expect(others).toEqual([]);
-        const made = await imitated.video(task?.taskId ?? '');
-        expect(made.equals(readFileSync(fileURLToPath(video.uri)))).toBe(true);
-      }
-      expect(worker.out() + worker.err()).not.toContain(xai.imitated.apiKey);
-      await processes.killAll();
-      await dev.teardown();
-      await fal.close();
-      await xai.close();
-    },
-    180_000,
-  );
+  test('a worker with a services file runs jobs at its entries of the AI SDK, by name and by default', async () => {
+    // What `videogen emulator --fal` starts.
+    const fal = await startEmulator({ dialect: FAL, videoBytes: 64 * 1024 });
+    const xai = await startProvider('xai');
+    const entry = (name: ProviderName, baseUrl: string, key: object) => ({
+      aiSdk: { package: packageOf(name), model: PROVIDERS[name].model, baseUrl },
+      key,
+      downloadAllow: ['127.0.0.1'],
+    });
+    const file = join(project.folder, 'services.json');
+    writeFileSync(join(project.folder, 'xai.key'), xai.imitated.apiKey);
+    const services = {
+      veo: entry('fal', fal.url, { env: 'FAL_KEY' }),
+      grok: entry('xai', xai.imitated.baseUrl, { file: 'xai.key' }),
+    };
+    writeFileSync(file, JSON.stringify({ services, default: 'veo' }));
+    // The time-skipping server would skip over timeouts while a process is still on its way to its queues.
+    const dev = await createVideoTestEnvironment({ server: 'dev' });
+    const taskQueue = 'of-the-file';
+    const worker = project.startFile(join(ROOT, 'dist/src/cli/main.js'), ['worker'], {
+      TEMPORAL_ADDRESS: dev.temporal.address,
+      VIDEOGEN_SERVICES_FILE: file,
+      VIDEOGEN_TASK_QUEUE: taskQueue,
+      VIDEOGEN_STORAGE: join(project.folder, taskQueue),
+      FAL_KEY: fal.apiKey,
+    });
+    const died = worker.ended.then((code) =>
+      Promise.reject(new Error(`it ended with ${code}: ${worker.err()}`)),
+    );
+    const client = await createVideoClient({ client: dev.temporal.client, taskQueue });
+    const request = { prompt: 'A red fox', resolution: '720p', duration: 6 } as const;
+    for (const [service, emulator] of [
+      [{}, fal],
+      [{ service: 'grok' }, xai.imitated],
+    ] as const) {
+      const job = await client.start({ request, ...service });
+      const { video } = await Promise.race([job.result(), died]);
+      const [task, ...others] = emulator.generations();
+      expect(others).toEqual([]);
+      const made = await emulator.video(task?.taskId ?? '');
+      expect(made.equals(readFileSync(fileURLToPath(video.uri)))).toBe(true);
+    }
+    expect(worker.out() + worker.err()).not.toContain(xai.imitated.apiKey);
+    worker.kill('SIGTERM');
+    await died.catch(() => undefined);
+    await dev.teardown();
+    await fal.close();
+    await xai.close();
+  }, 180_000);
 });
 
 let world: ActivityWorld;

@@ -1,97 +1,66 @@
-import * as alibabaPackage from '@ai-sdk/alibaba';
-import * as falPackage from '@ai-sdk/fal';
-import * as googlePackage from '@ai-sdk/google';
-import * as vertexPackage from '@ai-sdk/google-vertex';
-import * as replicatePackage from '@ai-sdk/replicate';
-import * as xaiPackage from '@ai-sdk/xai';
+import * as alibaba from '@ai-sdk/alibaba';
+import * as fal from '@ai-sdk/fal';
+import * as google from '@ai-sdk/google';
+import * as vertex from '@ai-sdk/google-vertex';
+import * as replicate from '@ai-sdk/replicate';
+import * as xai from '@ai-sdk/xai';
 import { aiSdkService } from '../../../src/ai-sdk';
-import type { AiSdkModelSource } from '../../../src/ai-sdk/video-model-types';
+import type { AiSdkFetch, AiSdkVideoModel } from '../../../src/ai-sdk/video-model-types';
 import type { VideoRequest } from '../../../src/contract/request';
 import type { OpenedVideoService } from '../../../src/service';
 import type { EmulatorOptions } from '../../../src/testing';
 import { FAL_QUEUE, type ImitatedService, OPERATION, startImitatedService } from './servers';
 import { PROVIDERS, type ProviderName } from './what-runs';
 
+/** What everybody makes a provider with. */
+interface Settings {
+  apiKey: string;
+  baseURL: string;
+  fetch: AiSdkFetch;
+}
+
 /** A package of the AI SDK, unmodified. */
 interface Package {
   /** What the package says of itself. */
   version: string;
-  /** A model that calls the imitated service, by the options that everybody has. */
-  modelAt(service: Pick<ImitatedService, 'apiKey' | 'baseUrl' | 'url'>): AiSdkModelSource;
-  /** What jobs ask for, besides a prompt. */
-  asked: Omit<VideoRequest, 'prompt'>;
-  /** The field of it that the package does not support. */
+  create(settings: Settings): { video(model: string): AiSdkVideoModel };
+  /** Veo makes videos of 4, 6 or 8 seconds. */
+  duration?: 6;
+  /** The field of a request that the package does not support. */
   unsupported?: keyof VideoRequest;
   /** It takes the bytes of an image alone. */
   takesImageBytes?: true;
 }
 
-const FIVE_SECONDS = { resolution: '720p', aspect_ratio: '16:9', duration: 5, seed: 7 } as const;
-/** Veo makes videos of 4, 6 or 8 seconds. */
-const SIX_SECONDS = { ...FIVE_SECONDS, duration: 6 } as const;
-
-export const PACKAGES: Record<ProviderName, Package> = {
+const PACKAGES: Record<ProviderName, Package> = {
   fal: {
-    version: falPackage.VERSION,
+    version: fal.VERSION,
     // Its `baseURL` is for images: the address of the queue is built in.
-    modelAt:
-      ({ apiKey, url }) =>
-      ({ fetch }) =>
-        falPackage
-          .createFal({
-            apiKey,
-            fetch: (input, init) => fetch(String(input).replace(FAL_QUEUE, url), init),
-          })
-          .video(PROVIDERS.fal.model),
-    asked: SIX_SECONDS,
+    create: ({ apiKey, baseURL, fetch }) =>
+      fal.createFal({
+        apiKey,
+        fetch: (input, init) => fetch(String(input).replace(FAL_QUEUE, baseURL), init),
+      }),
+    duration: 6,
   },
   replicate: {
-    version: replicatePackage.VERSION,
-    modelAt:
-      ({ apiKey: apiToken, baseUrl: baseURL }) =>
-      ({ fetch }) =>
-        replicatePackage.createReplicate({ apiToken, baseURL, fetch }).video(PROVIDERS.replicate.model),
-    asked: FIVE_SECONDS,
+    version: replicate.VERSION,
+    create: ({ apiKey: apiToken, ...more }) => replicate.createReplicate({ apiToken, ...more }),
   },
-  google: {
-    version: googlePackage.VERSION,
-    modelAt:
-      ({ apiKey, baseUrl: baseURL }) =>
-      ({ fetch }) =>
-        googlePackage.createGoogle({ apiKey, baseURL, fetch }).video(PROVIDERS.google.model),
-    asked: SIX_SECONDS,
-    takesImageBytes: true,
-  },
-  xai: {
-    version: xaiPackage.VERSION,
-    modelAt:
-      ({ apiKey, baseUrl: baseURL }) =>
-      ({ fetch }) =>
-        xaiPackage.createXai({ apiKey, baseURL, fetch }).video(PROVIDERS.xai.model),
-    asked: FIVE_SECONDS,
-    unsupported: 'seed',
-  },
+  google: { version: google.VERSION, create: google.createGoogle, duration: 6, takesImageBytes: true },
+  xai: { version: xai.VERSION, create: xai.createXai, unsupported: 'seed' },
   alibaba: {
-    version: alibabaPackage.VERSION,
-    modelAt:
-      ({ apiKey, baseUrl: videoBaseURL }) =>
-      ({ fetch }) =>
-        alibabaPackage.createAlibaba({ apiKey, videoBaseURL, fetch }).video(PROVIDERS.alibaba.model),
-    asked: FIVE_SECONDS,
+    version: alibaba.VERSION,
+    create: ({ baseURL: videoBaseURL, ...more }) => alibaba.createAlibaba({ videoBaseURL, ...more }),
   },
   'google-vertex': {
-    version: vertexPackage.VERSION,
-    modelAt:
-      ({ apiKey, baseUrl: baseURL }) =>
-      ({ fetch }) =>
-        vertexPackage
-          .createGoogleVertex({
-            apiKey,
-            baseURL,
-            fetch: (input, init) => fetch(withOperation(String(input), init?.body), init),
-          })
-          .video(PROVIDERS['google-vertex'].model),
-    asked: SIX_SECONDS,
+    version: vertex.VERSION,
+    create: ({ fetch, ...more }) =>
+      vertex.createGoogleVertex({
+        ...more,
+        fetch: (input, init) => fetch(withOperation(String(input), init?.body), init),
+      }),
+    duration: 6,
     takesImageBytes: true,
   },
 };
@@ -108,6 +77,8 @@ export interface StartedProvider extends Package {
   name: ProviderName;
   imitated: ImitatedService;
   service: OpenedVideoService;
+  /** What jobs ask for, besides a prompt. */
+  asked: Omit<VideoRequest, 'prompt'>;
   /** Replaces the key of the next calls. */
   useKey(apiKey: string): void;
   /** The task id of a job whose task has this id at the service, as the page says. */
@@ -117,8 +88,11 @@ export interface StartedProvider extends Package {
 
 export async function startProvider(name: ProviderName, options?: EmulatorOptions): Promise<StartedProvider> {
   const imitated = await startImitatedService(name, options);
+  const { model, taskId } = PROVIDERS[name];
+  const { create, duration = 5 } = PACKAGES[name];
+  const { baseUrl: baseURL } = imitated;
   let { apiKey } = imitated;
-  const service = aiSdkService((given) => PACKAGES[name].modelAt({ ...imitated, apiKey })(given), {
+  const service = aiSdkService(({ fetch }) => create({ apiKey, baseURL, fetch }).video(model), {
     downloadAllow: ['127.0.0.1'],
     // The address is built into the package, so only the `fetch` around ours knows where it calls here.
     origins: name === 'fal' ? [imitated.url] : [],
@@ -128,11 +102,11 @@ export async function startProvider(name: ProviderName, options?: EmulatorOption
     name,
     imitated,
     service,
+    asked: { resolution: '720p', aspect_ratio: '16:9', duration, seed: 7 },
     useKey: (given) => {
       apiKey = given;
     },
-    taskIdOf: (id) =>
-      PROVIDERS[name].taskId.replace('ID', id).replace('https://api.replicate.com', imitated.url),
+    taskIdOf: (id) => taskId.replace('ID', id).replace('https://api.replicate.com', imitated.url),
     close: async () => {
       await service.close();
       await imitated.close();
