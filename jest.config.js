@@ -88,7 +88,7 @@ module.exports = {
       displayName: 'ai-sdk',
       testMatch: NEEDS_PROVIDERS.map((folder) => `${folder}**/*.test.ts`),
       testPathIgnorePatterns: LEFT_OUT,
-      globalSetup: '<rootDir>/test/ai-sdk/providers/global-setup.ts',
+      globalSetup: '<rootDir>/test/support/global-setup.ts',
       globalTeardown: '<rootDir>/test/support/global-teardown.ts',
     },
     {

@@ -11,19 +11,6 @@ import {
 
 /** Services whose answers are the task itself. */
 
-const defaultDialect: ServiceWords = {
-  words: words('queued', 'running', 'succeeded', 'failed', 'cancelled'),
-  accepted: ({ id, word }) => ({ task_id: id, status: word }),
-  status: ({ id, word, percent, error, videoUrl }) => ({
-    task_id: id,
-    status: word,
-    progress: percent,
-    error: shownError(error),
-    video_url: videoUrl,
-  }),
-  refused: ({ code, message }) => ({ error: { code, message } }),
-};
-
 /** BytePlus Ark, Seedance. */
 const ark: ServiceWords = {
   words: words('queued', 'running', 'succeeded', 'failed', 'cancelled'),
@@ -63,7 +50,7 @@ const replicate: ServiceWords = {
   status: ({ id, word, error, videoUrl, origin }) => ({
     id,
     status: word,
-    urls: { get: `${origin}/v1/predictions/${id}` },
+    urls: { get: `${origin}/v1/predictions/${id}`, cancel: `${origin}/v1/predictions/${id}/cancel` },
     output: videoUrl ?? null,
     error: error?.message ?? null,
   }),
@@ -156,7 +143,6 @@ const higgsfield: ServiceWords = {
 };
 
 export const FLAT_SERVICES = {
-  default: defaultDialect,
   ark,
   runway,
   replicate,

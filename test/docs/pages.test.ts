@@ -115,7 +115,7 @@ test('the page about other services lists every service that was tried, and ever
   const withRequests = [...section.matchAll(/^\| [^|]+ \| (?:`|\[)([a-z0-9]+)/gm)].map(([, name]) => name);
   expect(withRequests.sort()).toEqual(Object.keys(OWN_INTERFACES).sort());
   const named = section.toLowerCase().replaceAll(/\s/g, '-');
-  const others = DIALECT_NAMES.filter((name) => name !== 'default' && !Object.hasOwn(OWN_INTERFACES, name));
+  const others = DIALECT_NAMES.filter((name) => !Object.hasOwn(OWN_INTERFACES, name));
   expect(others.filter((name) => !named.includes(name))).toEqual([]);
   expect(BUILT_IN_PROFILES.filter((name) => !section.includes(`\`${name}\``))).toEqual([]);
 });

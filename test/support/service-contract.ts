@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { VideoRequest } from '../../src/contract/request';
-import { createVideoService, type OpenedVideoService, ServiceFault } from '../../src/service';
+import { createVideoService, type OpenedVideoService } from '../../src/service';
 import type { EmulatedTask } from '../../src/testing/task-store';
 
 /** A server of the service's interface, whatever makes its videos. */
@@ -136,15 +136,6 @@ export function describeServiceContract(server: () => ContractServer): void {
       for await (const chunk of stream) sha256.update(chunk);
       const expected = await server().video(made?.taskId ?? '');
       expect(sha256.digest('hex')).toBe(createHash('sha256').update(expected).digest('hex'));
-    });
-
-    it.each([
-      [400, () => service.start({ prompt: ' ' }, { idempotencyKey: 'k' }), 'prompt must not be empty'],
-      [404, () => service.status('no-such-task'), 'no such'],
-    ])('reports HTTP %i with its message', async (status, call, message) => {
-      const fault: unknown = await call().catch((error) => error);
-      expect(fault).toBeInstanceOf(ServiceFault);
-      expect(fault).toMatchObject({ facts: { status, message: expect.stringContaining(message) } });
     });
   });
 }
