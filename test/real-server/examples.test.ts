@@ -7,13 +7,7 @@ import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src
 import { startEmulator } from '../../src/testing/emulator';
 import { type RunningProcess, untilPrinted } from '../support/child-processes';
 import { readFilm } from '../support/example-film';
-import {
-  compileExamples,
-  type ExampleEnd,
-  ExampleRuns,
-  type ExampleService,
-  startExampleService,
-} from '../support/examples';
+import { compileExamples, ExampleRuns, type ExampleService, startExampleService } from '../support/examples';
 import { captureLogs } from '../support/logs';
 import { untilProgress } from '../support/world';
 
@@ -23,7 +17,7 @@ jest.setTimeout(180_000);
 let env: VideoTestEnvironment;
 let runs: ExampleRuns;
 /** Without any settings. Each starts its own server while other tests run. */
-let embedded: { trailer: Promise<ExampleEnd>; service: RunningProcess };
+let embedded: { trailer: ReturnType<ExampleRuns['run']>; service: RunningProcess };
 beforeAll(async () => {
   captureLogs();
   compileExamples();

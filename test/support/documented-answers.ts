@@ -38,7 +38,7 @@ function watch(message: unknown): void {
     await app.ready();
     // Loaded here, because most tests have no gateway.
     const { AnswerChecker }: typeof import('./answer-checker') = require('./answer-checker');
-    return new AnswerChecker(JSON.parse(JSON.stringify(app.swagger())));
+    return new AnswerChecker(app.swagger());
   };
 
   app.addHook('onRequest', async (request, reply) => watchEvents(request, reply, check));

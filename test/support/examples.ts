@@ -27,12 +27,6 @@ export function compileExamples(): void {
   }
 }
 
-export interface ExampleEnd {
-  code: number | null;
-  out: string;
-  err: string;
-}
-
 export class ExampleRuns {
   /** Their working directory, where they also store files. */
   readonly folder = mkdtempSync(join(tmpdir(), 'videogen-examples-'));
@@ -46,7 +40,7 @@ export class ExampleRuns {
     });
   }
 
-  async run(file: string, args: string[], env?: Record<string, string>): Promise<ExampleEnd> {
+  async run(file: string, args: string[], env?: Record<string, string>) {
     const example = this.start(file, args, env);
     const code = await example.ended;
     return { code, out: example.out(), err: example.err() };
