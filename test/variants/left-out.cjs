@@ -1,10 +1,11 @@
 // Tests that cannot hold under a variant by nature. `test` is a part of the full name; without it the whole file is meant.
-const SEARCH_ATTRIBUTES = 'test/real-server/search-attributes.test.ts';
+const SEARCH_ATTRIBUTES = 'test/real-server/shown-in-temporal.test.ts';
 const WITHOUT_TASK_ID = 'expects VideoTaskId, which a client that encrypts leaves out';
 const ALONE = [
   { file: 'test/real-server/encryption.test.ts', reason: 'sets keys and data converters itself' },
   {
-    file: 'test/real-server/other-languages.test.ts',
+    file: 'test/real-server/other-callers.test.ts',
+    test: 'without any SDK of ours',
     reason: "Temporal's command and its Python SDK have neither the keys nor the converter",
   },
 ];

@@ -194,7 +194,7 @@ test('the details of a job have a line for each thing that is known, and none fo
 test('the details of a job with a lost submit say how to decide it in the Temporal UI, with valid inputs', () => {
   const lost = { ...begun, phase: 'needs-decision', hold: { ...hold, message: 'It was lost.' } } as const;
   const details = currentDetails(lost, undefined, 'fox');
-  // test/real-server/ui-details.test.ts finds the buttons in the UI itself.
+  // test/real-server/shown-in-temporal.test.ts finds the buttons in the UI itself.
   expect(details).toContain(
     'Or here in the Temporal UI: More Actions, Send an Update, select `decideSubmit` and enter',
   );

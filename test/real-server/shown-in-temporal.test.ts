@@ -2,15 +2,21 @@ import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { defineSearchAttributeKey } from '@temporalio/common';
+import { createVideoActivities } from '../../activities';
 import { createVideoClient, type VideoClient } from '../../src/client/video-client';
 import { ConfigError } from '../../src/config/service-config';
+import { webhookId } from '../../src/contract/names';
+import { createFileStorage } from '../../src/storage';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
 import { runHere } from '../cli/cli-here';
-import { historyOf } from '../support/history';
+import { activities, historiesOf, historyOf, timers } from '../support/history';
 import { captureLogs } from '../support/logs';
+import { submittingOn } from '../support/redirect-submits';
 import { failureOf, inWorld, pause, untilProgress, type World } from '../support/world';
 
 const request = { prompt: 'A red fox' };
+const requests = (count: number) =>
+  Array.from({ length: count }, (_, index) => ({ prompt: `Fox ${index + 1}` }));
 const EVERY_SECOND = { min: '1s', max: '1s' };
 const PHASE = defineSearchAttributeKey('VideoPhase', 'KEYWORD');
 
@@ -24,6 +30,8 @@ beforeAll(async () => {
   });
 });
 afterAll(() => env.teardown());
+
+const workflow = (workflowId: string) => env.temporal.client.workflow.getHandle(workflowId);
 
 const searchable = ({ taskQueue }: Pick<World, 'taskQueue'>): Promise<VideoClient> =>
   createVideoClient({ client: env.temporal.client, taskQueue, env: { VIDEOGEN_SEARCH_ATTRIBUTES: 'true' } });
@@ -39,7 +47,7 @@ async function untilListed(query: string): Promise<string[]> {
 }
 
 async function attributesOf(workflowId: string): Promise<Record<string, unknown>> {
-  const { typedSearchAttributes } = await env.temporal.client.workflow.getHandle(workflowId).describe();
+  const { typedSearchAttributes } = await workflow(workflowId).describe();
   const ours = typedSearchAttributes.getAll().filter(({ key }) => key.name.startsWith('Video'));
   return Object.fromEntries(ours.map(({ key, value }) => [key.name, value]));
 }
@@ -148,7 +156,7 @@ describe('with our search attributes registered', () => {
   test('a job that continues as new is still found', async () => {
     await inWorld(env, { jobTimeMs: 60_000 }, async (world) => {
       const { job, taskId } = await (await searchable(world)).submit({ request, polling: EVERY_SECOND });
-      const handle = env.temporal.client.workflow.getHandle(job.workflowId);
+      const handle = workflow(job.workflowId);
       const { runId, startTime } = await handle.describe();
       while ((await handle.describe()).runId === runId) {
         await job.pollNow();
@@ -204,5 +212,136 @@ describe('with our search attributes registered', () => {
     expect(queries.length).toBeGreaterThan(4);
     for (const query of queries) await env.temporal.client.workflow.count(query);
     await expect(env.temporal.client.workflow.count("VideoFase = 'waiting'")).rejects.toThrow();
+  });
+});
+
+/** The lines of the UI's timeline over all runs of a workflow: activities and timers with their summaries. */
+async function timelineOf(workflowId: string): Promise<{ type: string; summary?: string }[]> {
+  const runs = await historiesOf(env.temporal.client, workflowId);
+  const events = runs.reverse().flatMap((run) => run.events ?? []);
+  return [
+    ...activities({ events }).map(({ type, summary }) => ({ type, summary })),
+    ...timers({ events }).map(({ summary }) => ({ type: 'timer', summary })),
+  ];
+}
+
+async function currentDetailsOf(workflowId: string): Promise<string> {
+  const { currentDetails } = await workflow(workflowId).query<{ currentDetails: string }>(
+    '__temporal_workflow_metadata',
+  );
+  return currentDetails;
+}
+
+test('the UI of the dev server has the buttons that our details name', () => {
+  // The program contains the texts of the UI.
+  const program = readFileSync(process.env.VIDEOGEN_TEMPORAL_CLI ?? '');
+  for (const words of [
+    '"more-actions":"More Actions"',
+    'update:"Send an Update"',
+    'signal:"Send a Signal"',
+  ]) {
+    expect([words, program.includes(words)]).toEqual([words, true]);
+  }
+});
+
+test('every timer and every activity of jobs and batches has a summary', async () => {
+  const lines: { type: string; summary?: string }[] = [];
+  const record = async ({ workflowId }: { workflowId: string }) =>
+    lines.push(...(await timelineOf(workflowId)));
+  await inWorld(env, { jobTimeMs: 0 }, async ({ emulator, service, storageFolder, videos }) => {
+    for (const decision of ['resubmit', 'adopt'] as const) {
+      emulator.next('submit', { kind: 'reset' });
+      const held = await videos.start({ request, polling: EVERY_SECOND });
+      await untilProgress(held, ({ phase }) => phase === 'needs-decision');
+      const taskId = emulator.generations().at(-1)?.taskId ?? '';
+      await held.decideSubmit(decision === 'adopt' ? { decision, taskId } : { decision });
+      await held.result();
+      await record(held);
+    }
+
+    emulator.next('submit', { kind: 'refused', status: 400, message: 'no' });
+    const startStopping = () =>
+      videos.startBatch(
+        { requests: [request], onFailure: 'stop', polling: EVERY_SECOND },
+        { workflowId: 'stopped-foxes' },
+      );
+    const stopped = await startStopping();
+    await failureOf(stopped.result());
+    await (await startStopping()).result();
+    await record(stopped);
+
+    const cancelled = await videos.start({ request, polling: { min: '1h' } });
+    await untilProgress(cancelled, ({ phase }) => phase === 'waiting');
+    const unsent = await videos.start({ request }, submittingOn('nobody'));
+    await untilProgress(unsent, ({ phase }) => phase === 'submitting');
+    for (const job of [cancelled, unsent]) await job.cancel();
+    const failing = [
+      cancelled,
+      unsent,
+      await videos.start({ request, service: 'nowhere' }),
+      await videos.start({ request, submitWithin: '1s' }, submittingOn('nobody')),
+      await videos.start({ request, services: ['nowhere', 'elsewhere'] }),
+    ];
+
+    const storage = createFileStorage(storageFolder);
+    const file = requests(3).map((one) => JSON.stringify(one));
+    await storage.write('foxes.jsonl', file.join('\n'), 'text/plain');
+    const callbackUrl = 'https://example.com/hooks';
+    const announced = await videos.start({ request, polling: EVERY_SECOND, callbackUrl });
+    await videos.start({ request, polling: EVERY_SECOND }, { workflowId: 'joined-foxes-1' });
+    const ending = [
+      announced,
+      await videos.startBatch({ requestsFrom: 'foxes.jsonl', polling: EVERY_SECOND }),
+      await videos.startBatch({ requests: [request], polling: EVERY_SECOND }, { workflowId: 'joined-foxes' }),
+    ];
+    await Promise.all([
+      ...failing.map((job) => failureOf(job.result())),
+      ...ending.map((job) => job.result()),
+    ]);
+    const { runId } = await workflow(announced.workflowId).describe();
+    const delivery = webhookId(runId, 'video.completed', 1);
+    while ((await timelineOf(delivery)).length === 0) await pause();
+    for (const job of [...failing, ...ending, { workflowId: delivery }]) await record(job);
+
+    expect(lines.filter(({ summary }) => !summary)).toEqual([]);
+    expect(lines).toContainEqual({ type: 'timer', summary: 'for a decision: adopt, resubmit or abandon' });
+    // The test of a queue that nobody serves sees isServed.
+    const { isServed, ...others } = createVideoActivities({ service, storage });
+    expect(new Set(lines.map(({ type }) => type))).toEqual(new Set([...Object.keys(others), 'timer']));
+  });
+});
+
+test('a job shows its request and its progress, and a batch its first request', async () => {
+  await inWorld(env, { jobTimeMs: 60_000 }, async ({ videos }) => {
+    const request = {
+      prompt: 'A red fox',
+      image_url: 'https://cdn.example.com/fox.png?signature=secret',
+      duration: 5,
+    };
+    const job = await videos.start({ request, deadline: '2h', storage: 'foxes/' });
+    const batch = await videos.startBatch({ requests: requests(2), window: 1 });
+    await untilProgress(job, ({ phase }) => phase === 'waiting');
+    const ofJob = await workflow(job.workflowId).describe();
+    expect(await ofJob.staticSummary()).toBe('image to video, 5 s: "A red fox"');
+    expect(await ofJob.staticDetails()).toBe(
+      '> A red fox\n\n- image\\_url: `https://cdn.example.com/fox.png?…`\n- duration: `5`',
+    );
+    expect(await currentDetailsOf(job.workflowId)).toMatch(
+      /^\*\*Waiting for the video\*\*\n\nTask `task_\S+`\n/,
+    );
+    await job.cancel();
+    await failureOf(job.result());
+    expect(await currentDetailsOf(job.workflowId)).toMatch(/^\*\*The job was cancelled\*\*\n/);
+
+    await untilProgress(batch, ({ running }) => running.length === 1);
+    expect(await currentDetailsOf(batch.workflowId)).toBe(
+      '**0 of 2 videos are stored**\n\n0 failed, 1 running: each is a child workflow of this one',
+    );
+    const ofBatch = await workflow(batch.workflowId).describe();
+    expect(await ofBatch.staticSummary()).toBe('batch of 2, the first: "Fox 1"');
+    // The requests are in its input, and each item has its own details.
+    expect(await ofBatch.staticDetails()).toBeUndefined();
+    await batch.cancel();
+    await failureOf(batch.result());
   });
 });
