@@ -4,21 +4,34 @@ import { basename } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { inspect } from 'node:util';
 import { createVideoClient, type VideoClient } from '../../src/client/video-client';
+import type { VideoJob } from '../../src/client/video-job';
+import type { JobInput } from '../../src/contract/job';
+import type { SubmitDecision } from '../../src/contract/lost-submit';
 import { COST_MEMO } from '../../src/contract/names';
 import type { ServiceProfile } from '../../src/service';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
+import type { AnswerFault } from '../../src/testing/faults';
 import { expectRow } from '../support/expect-row';
 import { activities, historyOf, timers } from '../support/history';
 import { captureLogs, type LogLine } from '../support/logs';
 import { atLength } from '../support/nightly';
 import { shortHistories } from '../support/short-histories';
 import { startWebhookReceiver, WEBHOOK_SECRET, type WebhookReceiver } from '../support/webhook-receiver';
-import { failureOf, inWorld, keepRunning, pause, quickWorkflows, untilProgress } from '../support/world';
+import {
+  failureOf,
+  inWorld,
+  keepRunning,
+  pause,
+  quickWorkflows,
+  untilProgress,
+  type World,
+} from '../support/world';
 
 // How a job ends when answers fail, workers die and histories grow is for test/model.
 
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
+const HOUR = 60 * MINUTE;
 const request = { prompt: 'A red fox' };
 
 let env: VideoTestEnvironment;
@@ -29,8 +42,10 @@ beforeAll(async () => {
 });
 afterAll(() => env.teardown());
 
-const describeJob = ({ workflowId }: { workflowId: string }) =>
-  env.temporal.client.workflow.getHandle(workflowId).describe();
+const handleOf = (workflowId: string) => env.temporal.client.workflow.getHandle(workflowId);
+
+const detailsOf = async ({ workflowId }: VideoJob) =>
+  JSON.stringify(await handleOf(workflowId).query('__temporal_workflow_metadata'));
 
 /** Has a price. */
 const priced = { ...request, resolution: '720p', duration: 5 } as const;
@@ -52,7 +67,7 @@ test('one POST makes one file with the hash of the result, and the history is re
     expect({ seed, polls }).toEqual({ seed: 7, polls: 2 });
     // It has no prices.
     expect(more).not.toHaveProperty('cost');
-    expect((await describeJob(job)).memo).not.toHaveProperty(COST_MEMO);
+    expect((await handleOf(job.workflowId).describe()).memo).not.toHaveProperty(COST_MEMO);
     const name = basename(fileURLToPath(video.uri));
     expect(await storedFiles()).toEqual([name, `${name}.json`]);
     expect(emulator.calls.filter(({ call }) => call === 'submit')).toEqual([
@@ -75,10 +90,7 @@ test('one POST makes one file with the hash of the result, and the history is re
     expect(timers(history).map(({ summary }) => summary)).toEqual(['next poll in 60 s', 'next poll in 60 s']);
     // It has no receiver either.
     expect(JSON.stringify(history)).not.toMatch(/webhook|hasReceiver|startChild|core_patch/i);
-    const metadata = await env.temporal.client.workflow
-      .getHandle(job.workflowId)
-      .query<{ currentDetails: string }>('__temporal_workflow_metadata');
-    expect(metadata.currentDetails).toMatch(/The video is stored.*Task `task_.*SHA-256/s);
+    expect(await detailsOf(job)).toMatch(/The video is stored.*Task `task_.*SHA-256/s);
   });
 });
 
@@ -145,27 +157,6 @@ test('a refused key while polling is shown as a problem, which clears once the k
   });
 });
 
-test('a refused submit is retried after its Retry-After, then at growing intervals, with the same idempotency key', async () => {
-  await inWorld(env, { jobTimeMs: 0 }, async ({ emulator, videos }) => {
-    const failed = { kind: 'server-error' } as const;
-    emulator.next('submit', { kind: 'rate-limited', retryAfter: 90 }, failed, { ...failed, status: 503 });
-    const job = await videos.start({ request });
-    await job.result();
-
-    const [, submit] = activities(await historyOf(env.temporal.client, job.workflowId));
-    expect(submit).toMatchObject({ type: 'submitVideo', attempts: 4 });
-    expect(submit?.waitedMs).toBeGreaterThanOrEqual((90 + 4 + 8) * SECOND);
-    expect(submit?.waitedMs).toBeLessThan(130 * SECOND);
-    const keys = emulator.calls.flatMap(({ call, idempotencyKey }) =>
-      call === 'submit' ? [idempotencyKey] : [],
-    );
-    expect(keys).toHaveLength(4);
-    expect(new Set(keys).size).toBe(1);
-    expect(keys[0]).toMatch(/^[0-9a-f]{64}$/);
-    expect(emulator.generations()).toHaveLength(1);
-  });
-});
-
 test('a wait too long for one history continues as new with the same task, deadline, poll count, polling interval and estimate', async () => {
   const jobTimeMs = atLength(2, 45) * MINUTE;
   const quick = { ...profile, polling: { min: '5s', max: '5s' } };
@@ -179,12 +170,9 @@ test('a wait too long for one history continues as new with the same task, deadl
     const { deadlineAt } = await untilProgress(job, ({ phase }) => phase === 'waiting');
     expect(Date.parse(deadlineAt) - Date.parse(held.deadlineAt)).toBeGreaterThanOrEqual(MINUTE);
 
-    const { workflow } = env.temporal.client;
-    const firstRun = await workflow.getHandle(job.workflowId).describe();
+    const firstRun = await handleOf(job.workflowId).describe();
     const result = await job.result();
-    const first = await workflow.getHandle(job.workflowId, firstRun.runId).describe();
-    const last = await workflow.getHandle(job.workflowId).describe();
-    expect(first.status.name).toBe('CONTINUED_AS_NEW');
+    const last = await handleOf(job.workflowId).describe();
     expect(last.runId).not.toBe(firstRun.runId);
     expect(last.memo).toMatchObject({ taskId: result.taskId });
     expect(await job.progress()).toMatchObject({ phase: 'succeeded', deadlineAt });
@@ -229,7 +217,7 @@ test('an unknown state is logged once per word, not once per poll, and what is c
     emulator.next('status', word('brewing'), word('brewing'), word('steeping'), word('brewing'));
     const { cost } = await videos.execute({ request }, { workflowId });
     expect(cost).toEqual({ charged: usd(0.45) });
-    expect((await describeJob({ workflowId })).memo).toMatchObject({ [COST_MEMO]: cost });
+    expect((await handleOf(workflowId).describe()).memo).toMatchObject({ [COST_MEMO]: cost });
     // Log lines arrive late; the line of the download is the last one.
     while (linesWith('stored').length === 0) await pause();
   });
@@ -259,6 +247,216 @@ test('a job started without our client fails with one sentence for a wrong input
   });
 });
 
+/** A job whose submit made its task and lost the answer, held for a decision. */
+async function heldJob({ emulator, videos }: World, input: Partial<JobInput> = {}): Promise<VideoJob> {
+  emulator.next('submit', { kind: 'reset' });
+  const job = await videos.start({ request, ...input } as JobInput);
+  await untilProgress(job, ({ phase }) => phase === 'needs-decision');
+  return job;
+}
+
+const lostTask = ({ emulator }: World) => emulator.generations()[0]?.taskId ?? '';
+
+/** Skips time until the decision is refused: the activity retries, but a pending update does not skip time. */
+async function refusalWhileTimePasses(decided: Promise<unknown>): Promise<unknown> {
+  const refused = failureOf(decided);
+  let isRefused = false;
+  void refused.then(() => {
+    isRefused = true;
+  });
+  while (!isRefused) await Promise.all([env.temporal.sleep('5s'), pause()]);
+  return refused;
+}
+
+test('a lost submit is held: progress, Temporal UI and log say what happened, the three decisions, and what was decided', async () => {
+  await inWorld(env, { jobTimeMs: 0 }, async (world) => {
+    const job = await heldJob(world, { holdFor: '2h' });
+    const { hold } = await job.progress();
+    expect(Date.parse(hold?.until ?? '') - Date.parse(hold?.since ?? '')).toBe(2 * HOUR);
+    expect(hold?.message).toContain('so a paid task may exist: read ECONNRESET');
+    const details = await detailsOf(job);
+    for (const part of [
+      'Needs a decision',
+      hold?.since,
+      hold?.until,
+      `videogen decide ${job.workflowId} --adopt TASK_ID`,
+      `videogen decide ${job.workflowId} --resubmit`,
+      `videogen decide ${job.workflowId} --abandon`,
+      'decideSubmit',
+    ]) {
+      expect(details).toContain(part);
+    }
+    const lines = () =>
+      logs
+        .filter(({ meta }) => Object(meta).workflowId === job.workflowId)
+        .map(({ message, meta }) => ({ ...Object(meta), message }));
+    // Log lines arrive late.
+    while (!lines().some(({ event }) => event === 'held')) await pause();
+    expect(lines()).toContainEqual(
+      expect.objectContaining({
+        message: 'the submit is lost, waiting for a decision',
+        heldUntil: hold?.until,
+        decide: `videogen decide ${job.workflowId} --adopt TASK_ID (or --resubmit, or --abandon)`,
+      }),
+    );
+    const taskId = lostTask(world);
+    await job.decideSubmit({ decision: 'adopt', taskId });
+    await job.result();
+    while (!lines().some(({ event }) => event === 'stored')) await pause();
+    expect(lines().filter(({ event }) => event === 'decided' || event === 'adopted')).toMatchObject([
+      { event: 'decided', decision: 'adopt', taskId },
+      { event: 'adopted', taskId },
+    ]);
+  });
+});
+
+/** Why a task cannot be polled, and after how many attempts that is clear. */
+const UNPOLLED: [fault: AnswerFault, attempts: number, reason: string][] = [
+  [{ kind: 'refused', status: 401, message: 'no such key' }, 1, 'no such key'],
+  [{ kind: 'server-error' }, 3, 'HTTP 500'],
+];
+
+test('a task to adopt is refused with the reason if the service does not know it or it cannot be polled, and the job stays held', async () => {
+  await inWorld(env, { jobTimeMs: 0 }, async (world) => {
+    const job = await heldJob(world);
+    const unknown = await failureOf(job.decideSubmit({ decision: 'adopt', taskId: 'WRONG99' }));
+    expect(unknown).toMatchObject({ name: 'DecisionRefused' });
+    expect(String(unknown)).toContain('Task "WRONG99" is not adopted: the service does not know it.');
+    const taskId = lostTask(world);
+    for (const [fault, attempts, reason] of UNPOLLED) {
+      world.emulator.next('status', ...Array.from({ length: attempts }, () => fault));
+      const refusal = String(await refusalWhileTimePasses(job.decideSubmit({ decision: 'adopt', taskId })));
+      expect(refusal).toContain('because polling it failed');
+      expect(refusal).toContain(reason);
+      expect(refusal).toContain('decide again');
+      expect((await job.progress()).phase).toBe('needs-decision');
+    }
+    await job.decideSubmit({ decision: 'adopt', taskId });
+    expect((await job.result()).taskId).toBe(taskId);
+    expect(world.emulator.calls.filter(({ call }) => call === 'submit')).toHaveLength(1);
+  });
+});
+
+const REFUSED: [decision: unknown, reason: string][] = [
+  [{ decision: 'adopt' }, 'taskId must be text'],
+  [undefined, 'decision must be one of resubmit, adopt'],
+];
+
+test('a malformed decision is refused with the reason, and the failure of an abandoned job has all known details', async () => {
+  await inWorld(env, {}, async (world) => {
+    const job = await heldJob(world);
+    for (const [decision, reason] of REFUSED) {
+      const refusal = await failureOf(job.decideSubmit(decision as SubmitDecision));
+      expect(refusal).toMatchObject({ name: 'DecisionRefused', message: expect.stringContaining(reason) });
+    }
+    const { phase, hold } = await job.progress();
+    expect([phase, hold?.lostSubmit]).toEqual(['needs-decision', expect.any(String)]);
+    await job.decideSubmit({ decision: 'abandon' });
+    // Temporal allows a run so many updates; those that are refused at once are not in its history.
+    const { events } = await historyOf(env.temporal.client, job.workflowId);
+    const taken = (events ?? []).filter((event) => event.workflowExecutionUpdateAcceptedEventAttributes);
+    expect(taken).toHaveLength(1);
+    const failure = await failureOf(job.result());
+    expectRow(failure, 'SubmitUnconfirmed', undefined);
+    const { lostSubmit } = hold ?? {};
+    expect(failure).toMatchObject({
+      details: { code: 'ECONNRESET', attempt: 1, onLostSubmit: 'hold', lostSubmit },
+    });
+    expect(String(failure)).toContain('abandoned by decision');
+  });
+});
+
+test('a hold without a decision fails the job as SubmitUnconfirmed after 24 hours', async () => {
+  await inWorld(env, {}, async ({ emulator, videos }) => {
+    emulator.next('submit', { kind: 'empty' });
+    const failure = await failureOf(videos.execute({ request }));
+    expectRow(failure, 'SubmitUnconfirmed', undefined);
+    expect(String(failure)).toContain('nobody decided within 24 h');
+    expect(String(failure)).toContain('the answer names no task: it is empty');
+    expect(emulator.calls).toHaveLength(1);
+  });
+});
+
+test('a task to adopt is polled before the next decision, the first valid decision wins, and later ones are refused', async () => {
+  await inWorld(env, { jobTimeMs: 0 }, async (world) => {
+    const job = await heldJob(world);
+    const taskId = lostTask(world);
+    const ends = await Promise.allSettled([
+      job.decideSubmit({ decision: 'adopt', taskId: 'WRONG99' }),
+      job.decideSubmit({ decision: 'adopt', taskId }),
+      job.decideSubmit({ decision: 'adopt', taskId }),
+      job.decideSubmit({ decision: 'adopt', taskId: 'WRONG99' }),
+    ]);
+    expect(ends.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
+    expect(ends[0]?.status).toBe('rejected');
+    expect(ends[3]?.status).toBe('rejected');
+    expect((await job.result()).taskId).toBe(taskId);
+    expect(world.emulator.generations()).toHaveLength(1);
+    expect(String(await failureOf(job.decideSubmit({ decision: 'resubmit' })))).toContain('has ended');
+  });
+});
+
+const expectHeld = (failure: unknown, job: VideoJob, until: string | undefined) => {
+  expectRow(failure, 'SubmitUnconfirmed', undefined);
+  expect(String(failure)).toContain(`the job is held until ${until}`);
+  expect(String(failure)).toContain(`videogen decide ${job.workflowId} --adopt TASK_ID`);
+};
+
+test('a caller that waits for the task learns at once that the job is held and how to decide, and never gets the failure of an earlier hold', async () => {
+  await inWorld(env, { jobTimeMs: HOUR }, async (world) => {
+    world.emulator.next('submit', { kind: 'reset' }, { kind: 'reset' });
+    const workflowId = 'held-twice';
+    const submit = () => world.videos.submit({ request }, { workflowId });
+    // These two wait when the first hold begins, so Temporal stores their answers under their update ids.
+    const waiting = [submit(), world.videos.start({ request }, { workflowId }).then((job) => job.taskId())];
+    const first = await Promise.all(waiting.map(failureOf));
+    const job = world.videos.handle(workflowId);
+    const { hold } = await job.progress();
+
+    for (const failure of first) expectHeld(failure, job, hold?.until);
+    await env.temporal.sleep('1m');
+    await job.decideSubmit({ decision: 'resubmit' });
+    const again = await untilProgress(job, (now) => now.hold !== undefined && now.hold.since !== hold?.since);
+    for (const ask of [submit, () => job.taskId()]) {
+      expectHeld(await failureOf(ask()), job, again.hold?.until);
+    }
+    await job.decideSubmit({ decision: 'resubmit' });
+    await untilProgress(job, ({ taskId }) => taskId !== undefined);
+    const posts = world.emulator.calls.filter(({ call }) => call === 'submit');
+    expect(posts).toHaveLength(3);
+    expect(new Set(posts.map(({ idempotencyKey }) => idempotencyKey)).size).toBe(1);
+    const taskId = world.emulator.generations().at(-1)?.taskId;
+    expect(await job.taskId()).toBe(taskId);
+    expect((await submit()).taskId).toBe(taskId);
+    await job.cancel();
+    await failureOf(job.result());
+    expect(await job.taskId()).toBe(taskId);
+  });
+});
+
+test('the policy of a job replaces that of its worker, which replaces hold', async () => {
+  await inWorld(env, { jobTimeMs: 0, onLostSubmit: 'fail' }, async ({ emulator, videos }) => {
+    const posts = () => emulator.calls.filter(({ call }) => call === 'submit').length;
+    emulator.next('submit', { kind: 'cut-body' });
+    const { taskId } = await videos.execute({ request, onLostSubmit: 'resubmit' });
+    expect(taskId).toBe(emulator.generations().at(-1)?.taskId);
+    expect(posts()).toBe(2);
+
+    emulator.next('submit', { kind: 'cut-body' });
+    const failure = await failureOf(videos.execute({ request }));
+    expectRow(failure, 'SubmitUnconfirmed', undefined);
+    expect(String(failure)).not.toContain('nobody decided');
+
+    // A request in flight at the deadline may have made a task.
+    emulator.next('submit', { kind: 'late', ms: 4_000 });
+    const late = await failureOf(videos.execute({ request, deadline: '3s' }));
+    expectRow(late, 'SubmitUnconfirmed', undefined);
+    expect(String(late)).toContain('attempt 1 ended before its answer was known');
+    expect(String(late)).not.toContain('nobody decided');
+    expect(posts()).toBe(4);
+  });
+});
+
 describe('the webhooks of a job', () => {
   /** The test server skips no more time once a job has left a workflow behind. */
   const polling = { min: '1s', max: '1s' } as const;
@@ -284,8 +482,6 @@ describe('the webhooks of a job', () => {
     receivers.push(one);
     return one;
   }
-
-  const handleOf = (workflowId: string) => env.temporal.client.workflow.getHandle(workflowId);
 
   /** The workflow that delivers the last webhook of a job. */
   async function lastDelivery({ workflowId }: { workflowId: string }) {

@@ -1,16 +1,11 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { VideoJob } from '../../src/client/video-job';
 import { type BatchResult, type ItemResult, parseResults } from '../../src/contract/batch';
-import { COST_MEMO } from '../../src/contract/names';
 import type { VideoRequest } from '../../src/contract/request';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
 import { expectRow } from '../support/expect-row';
-import { historiesOf, historyOf } from '../support/history';
 import { captureLogs } from '../support/logs';
-import { shortHistories } from '../support/short-histories';
-import { recordsIn } from '../support/stored-files';
 import {
   failureOf,
   inWorld,
@@ -206,26 +201,6 @@ test('an item whose submit is lost waits for a decision and frees its slot, one 
   });
 });
 
-/** Items of a batch that continues as new. */
-const LONG = 16;
-
-test('a batch with a long history lets its running items end and continues as new, and pays for nothing twice', async () => {
-  const worker = { workflowBundle: shortHistories() };
-  await inWorld(env, { jobTimeMs: MINUTE, worker }, async (world) => {
-    const batch = await world.videos.startBatch(
-      { requests: requests(LONG), window: 4, ...RARE_POLLS },
-      { workflowId: 'long' },
-    );
-    const result = await batch.result();
-    expect(result).toMatchObject({ items: LONG, succeeded: LONG, failed: 0 });
-    expect((await resultsOf(result)).map(({ item }) => item)).toEqual(
-      requests(LONG).map((_, index) => index + 1),
-    );
-    expect(postsOf(world)).toHaveLength(LONG);
-    expect((await historiesOf(env.temporal.client, 'long')).length).toBeGreaterThan(1);
-  });
-}, 180_000);
-
 test('an item joins the job of its name that a client has made, and never takes the video of another request', async () => {
   await inWorld(env, { jobTimeMs: 0 }, async (world) => {
     const { videos } = world;
@@ -294,48 +269,6 @@ const PAID = {
 } satisfies WorldOptions;
 const priced = { prompt: 'A red fox', resolution: '720p', duration: 5 } as const;
 const usd = (amount: number) => ({ amount, currency: 'USD' });
-
-const memoOf = async ({ workflowId }: VideoJob) =>
-  (await env.temporal.client.workflow.getHandle(workflowId).describe()).memo;
-
-async function jsonAt({ storageFolder }: Pick<World, 'storageFolder'>, key: string): Promise<unknown> {
-  return JSON.parse(await readFile(join(storageFolder, key), 'utf8'));
-}
-
-async function recordOf({ storageFolder }: World): Promise<unknown[]> {
-  const entries = (await recordsIn(storageFolder)).filter((name) => name.startsWith('jobs/priced.'));
-  return Promise.all(entries.map((name) => jsonAt({ storageFolder }, name)));
-}
-
-test('the estimate of a job is there with its task, and what was charged beside it at the end', async () => {
-  await inWorld(env, { ...PAID, jobTimeMs: 30 * MINUTE }, async (world) => {
-    const { videos, emulator } = world;
-    emulator.next('submit', { kind: 'rate-limited', retryAfter: 600 });
-    const job = await videos.start({ request: priced }, { workflowId: 'priced' });
-    const estimate = { estimated: usd(0.5), service: 'Ark' };
-    await env.temporal.sleep(15 * MINUTE);
-    const waiting = await untilProgress(job, ({ phase }) => phase === 'waiting');
-    expect(waiting.cost).toEqual(estimate);
-    expect(await memoOf(job)).toMatchObject({ [COST_MEMO]: estimate });
-
-    const cost = { ...estimate, charged: usd(PAID.charge) };
-    const result = await job.result();
-    expect(result.cost).toEqual(cost);
-    expect((await job.progress()).cost).toEqual(cost);
-    expect(await memoOf(job)).toMatchObject({ [COST_MEMO]: cost });
-    expect(await jsonAt(world, 'priced.mp4.json')).toMatchObject({ cost });
-    expect(await recordOf(world)).toMatchObject([
-      { event: 'sending', cost: estimate, at: expect.stringMatching(/^\d{4}-/) },
-      { event: 'refused' },
-      { event: 'sending', cost: estimate },
-      { event: 'task', cost: estimate },
-      { event: 'stored', cost },
-    ]);
-    expect(emulator.calls.filter(({ call }) => call === 'submit')).toHaveLength(2);
-    const { events } = await historyOf(env.temporal.client, 'priced');
-    expect(events?.filter((event) => event.workflowExecutionSignaledEventAttributes)).toEqual([]);
-  });
-});
 
 test('a batch says what it will cost before its first submit, and at the end what it did', async () => {
   await inWorld(env, { ...PAID, jobTimeMs: MINUTE }, async ({ videos, emulator }) => {

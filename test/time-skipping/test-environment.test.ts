@@ -1,26 +1,19 @@
 import { randomUUID } from 'node:crypto';
-import { readFile, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Worker, type WorkerOptions } from '@temporalio/worker';
 import { createVideoActivities } from '../../activities';
-import { createFilmActivities, NO_FFMPEG } from '../../examples/trailer/film/activities';
-import type { makeFilm } from '../../examples/trailer/film/workflows';
-import { storyboard } from '../../examples/trailer/storyboard';
 import { createVideoClient } from '../../src/client/video-client';
-import { readFailure } from '../../src/contract/video-failure';
 import { createVideoService, type OpenedVideoService } from '../../src/service';
 import { createFileStorage, type VideoStorage } from '../../src/storage';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
 import type { EmulatedCall } from '../../src/testing/faults';
-import { VideoPlugin } from '../../src/worker/video-plugin';
 import { ChildProcesses } from '../support/child-processes';
 import { blocksOf, readPage } from '../support/docs-page';
-import { readFilm } from '../support/example-film';
 import { createHostProject } from '../support/host-project';
-import { sha256Of } from '../support/images';
 import { captureLogs } from '../support/logs';
 import { testAtNight } from '../support/nightly';
-import { failureOf, quickWorkflows } from '../support/world';
+import { quickWorkflows } from '../support/world';
 
 /** The longest pause that is respected: without skipped time the test would time out. */
 const limited = { kind: 'rate-limited', retryAfter: 600 } as const;
@@ -38,18 +31,14 @@ const HOSTS: Record<string, () => Partial<WorkerOptions>> = {
 let env: VideoTestEnvironment;
 let service: OpenedVideoService;
 let storage: VideoStorage;
-/** Starts while other tests run. */
-let late: Promise<VideoTestEnvironment>;
 beforeAll(async () => {
   captureLogs();
-  const emulator = { jobTimeMs: 0, videoBytes: 64 * 1024, fetchImages: true };
+  const emulator = { jobTimeMs: 0, videoBytes: 64 * 1024 };
   env = await createVideoTestEnvironment({ emulator });
   service = createVideoService({ baseUrl: env.emulator.url, apiKey: () => env.emulator.apiKey });
   storage = createFileStorage(env.storageFolder);
-  late = environmentOn(`#!/bin/sh\nsleep 6\nexec "${process.env.VIDEOGEN_TEST_SERVER}" "$@"\n`);
 });
 afterAll(async () => {
-  await (await late).teardown();
   await service.close();
   await env.teardown();
 });
@@ -108,59 +97,16 @@ test('a test server that ends instead of starting is reported with its last outp
   );
 });
 
-test('a test server may take longer to start than the SDK’s five seconds', async () => {
-  const { temporal } = await late;
+testAtNight('a test server may take longer to start than the SDK’s five seconds', async () => {
+  const late = await environmentOn(`#!/bin/sh\nsleep 6\nexec "${process.env.VIDEOGEN_TEST_SERVER}" "$@"\n`);
+  const { temporal } = late;
   const before = await temporal.currentTimeMs();
   await temporal.sleep('1h');
   expect((await temporal.currentTimeMs()) - before).toBeGreaterThanOrEqual(HOUR);
+  await late.teardown();
 });
 
-testAtNight(
-  'each shot of a film begins with the last frame of the one before, and is paid for once however often the film is made',
-  async () => {
-    const { temporal, emulator, storageFolder } = env;
-    const ffmpeg = join(storageFolder, 'ffmpeg');
-    await writeStandIn(ffmpeg);
-    const worker = await Worker.create({
-      connection: temporal.nativeConnection,
-      taskQueue: 'films',
-      workflowsPath: require.resolve('../../examples/trailer/film/workflows'),
-      activities: createFilmActivities(storage, ffmpeg),
-      plugins: [new VideoPlugin({ env: {}, service, storage })],
-    });
-    const make = () =>
-      temporal.client.workflow.execute<typeof makeFilm>('makeFilm', {
-        taskQueue: 'films',
-        workflowId: 'fox',
-        args: [storyboard],
-      });
-    const before = emulator.generations().length;
-    const paid = () => emulator.generations().slice(before);
-    await worker.runUntil(async () => {
-      emulator.next('submit', { kind: 'late', ms: 0 }, { kind: 'refused', status: 400, message: 'no foxes' });
-      expect(readFailure(await failureOf(make()))).toMatchObject({ type: 'InvalidRequest' });
-      expect(paid()).toHaveLength(1);
-      expect(await make()).toMatch(/\/films\/fox\/film\.mp4$/);
-      await make();
-    });
-
-    expect(paid().map(({ request }) => request.prompt)).toEqual(storyboard.map(({ prompt }) => prompt));
-    const folder = join(storageFolder, 'films/fox');
-    const shots = await Promise.all(
-      paid().map((_, index) => readFile(join(folder, `fox-shot-${index + 1}.mp4`))),
-    );
-    const frames = shots.slice(0, -1).map(sha256Of);
-    expect(paid().map(({ image }) => image?.sha256)).toEqual([undefined, ...frames]);
-    const seconds = storyboard.reduce((sum, { duration = 0 }) => sum + duration, 0);
-    expect(await readFilm(join(folder, 'film.mp4'))).toMatchObject({ seconds: expect.closeTo(seconds) });
-
-    const { uri } = await storage.write('shot.mp4', 'a video', 'video/mp4');
-    const withoutFfmpeg = createFilmActivities(storage, join(storageFolder, 'nowhere/ffmpeg'));
-    await expect(withoutFfmpeg.takeLastFrame(uri)).rejects.toThrow(NO_FFMPEG);
-  },
-);
-
-/** The files on a page: the blocks whose first line is a file's name. */
+/** The files on a page. The first line of a block is the file's name. */
 function filesOf(page: string): Record<string, string> {
   const blocks = ['js', 'ts'].flatMap((language) => blocksOf(page, language));
   const named = blocks.map((code) => [code.match(/^\/\/ (\S+)\n/)?.[1], code]);
@@ -191,12 +137,3 @@ testAtNight(
   },
   180_000,
 );
-
-const STAND_IN = `#!/bin/sh
-[ "$1" = -version ] && exit
-while [ $# -gt 1 ]; do [ "$1" = -i ] && video=$2; shift; done
-/bin/cp "$video" "$1"
-`;
-
-/** In place of ffmpeg, which a machine need not have: the frame that it takes of a video is the video itself. */
-const writeStandIn = (path: string) => writeFile(path, STAND_IN, { mode: 0o755 });
