@@ -45,8 +45,8 @@ const AT_NIGHT = [
   'test/package/skill.test.ts',
   'test/package/examples.test.ts',
   'test/real-server/examples.test.ts',
-  // Needs openssl.
-  'test/real-server/tls.test.ts',
+  // Minutes for a rollout.
+  'test/real-server/worker-deployment.test.ts',
   // Twenty programs with mistakes in their settings.
   'test/real-server/secrets.test.ts',
   // Packages of other people, which change with the lock file alone.

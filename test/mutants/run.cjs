@@ -24,7 +24,7 @@ const TESTS = {
 };
 /** They hold what quicker tests hold, or need programs besides Node. */
 const LEFT_OUT =
-  /other-services|cli\/(doctor|local-stack|output|show-jobs|usage)|(real-server|time-skipping)\/(cli|encryption|examples|init|gateway|local-server|observability|other-languages|plugin|test-environment|tls)/;
+  /other-services|cli\/(doctor|local-stack|output|show-jobs|usage)|(real-server|time-skipping)\/(cli|encryption|examples|init|gateway|local-server|observability|other-callers|plugin|test-environment)/;
 /** How long the tests of one mutant may take, the quickest first. */
 const BUDGET_MS = 60_000;
 /** A mutant may be slower than the code itself, and the machine busier than when that was measured. */

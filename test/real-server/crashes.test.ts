@@ -17,6 +17,7 @@ import { seededRandom } from '../../src/testing/seeded-random';
 import { noiseVideo } from '../../src/testing/video/make-video';
 import { type ChaosOptions, runChaos } from '../chaos/chaos-run';
 import type { PlannedEvent } from '../chaos/plan';
+import { historiesOf } from '../support/history';
 import { ledgerOf } from '../support/ledger-of';
 import { atLength, testAtNight } from '../support/nightly';
 import { plainHistory } from '../support/plain-history';
@@ -295,13 +296,14 @@ describe('a worker that is killed', () => {
     expect(await countedFor(CAPPED)).toBe(CAP);
   });
 
-  test('in the middle of a batch makes nobody pay twice, and each video is stored once', async () => {
+  test('in the middle of a batch that continues as new makes nobody pay twice, and each video is stored once', async () => {
     const { results, ...counts } = await jobs.batch.result();
     expect(counts).toMatchObject({ items: ITEMS, succeeded: ITEMS, failed: 0 });
     const lines = parseResults(await readFile(fileURLToPath(results.uri), 'utf8'));
     const paid = honouring.generations().map(({ taskId }) => taskId);
     expect(paid).toHaveLength(ITEMS);
     expect(lines.map((line) => line.outcome === 'succeeded' && line.taskId).sort()).toEqual(paid.sort());
+    expect((await historiesOf(client, jobs.batch.workflowId)).length).toBeGreaterThan(1);
   });
 
   test('during a long download leaves it to another worker, which resumes at the last heartbeat', async () => {

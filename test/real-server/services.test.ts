@@ -4,6 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { inspect } from 'node:util';
+import type { Context as ActivityContext } from '@temporalio/activity';
+import type { Priority } from '@temporalio/common';
 import { historyToJSON } from '@temporalio/common/lib/proto-utils';
 import type { ActivityInterceptorsFactory } from '@temporalio/worker';
 import { parse, stringify } from 'yaml';
@@ -21,7 +23,7 @@ import {
   type VideoTestEnvironment,
 } from '../../src/testing';
 import { startEmulator } from '../../src/testing/emulator';
-import { createVideoWorker, type VideoWorkerOptions } from '../../src/worker/video-worker';
+import { createVideoWorker, type VideoWorkerOptions, type WorkerRole } from '../../src/worker/video-worker';
 import { runHere } from '../cli/cli-here';
 import { blocksOf, commandsOf, expectShown, readPage, sectionOf } from '../support/docs-page';
 import { activities, historyOf } from '../support/history';
@@ -31,13 +33,15 @@ import { atLength } from '../support/nightly';
 import { postsOf } from '../support/posts';
 import { profileFor } from '../support/quick-profile';
 import { redirectSubmits, submittingOn } from '../support/redirect-submits';
+import { withConstants } from '../support/short-histories';
 import { filesIn, recordsIn } from '../support/stored-files';
-import { failureOf, keepRunning, pause, quickWorkflows, untilProgress } from '../support/world';
-import { pendingSubmit, untilWaiting } from './submit-backlog';
+import { failureOf, inWorld, keepRunning, pause, quickWorkflows, untilProgress } from '../support/world';
+import { ONE_PARTITION, pendingSubmit, startSubmitting, untilQueued, untilWaiting } from './submit-backlog';
 
 jest.setTimeout(120_000);
 
 const request = { prompt: 'A red fox', duration: 4 };
+const polling = { min: '1s', max: '1s' } as const;
 const pricesOf = (perSecond: number) => ({ currency: 'USD', table: [{ perSecond }] });
 const taskQueue = 'films';
 
@@ -60,8 +64,13 @@ beforeAll(async () => {
   logs = captureLogs();
   folder = await mkdtemp(join(tmpdir(), 'videogen-services-'));
   const emulated = { jobTimeMs: 0, videoBytes: 64 * 1024 };
+  const dynamicConfig = {
+    ...ONE_PARTITION,
+    // An eager activity skips the queue and gets no priority.
+    'system.enableActivityEagerExecution': 'false',
+  };
   [env, a, b] = await Promise.all([
-    createVideoTestEnvironment({ server: 'dev', emulator: emulated }),
+    createVideoTestEnvironment({ server: 'dev', dynamicConfig, emulator: emulated }),
     startEmulator({ ...emulated, apiKey: secrets.FAL_KEY }),
     startEmulator({ ...emulated, apiKey: secrets.OWN_KEY }),
   ]);
@@ -179,13 +188,6 @@ test('the same name and request at another service is the same job: nothing is p
   });
   expect(await again.result()).toMatchObject({ taskId: first.taskId, service: 'my-own' });
   expect(submitsOf(a)).toBe(paidAtA);
-});
-
-test('a batch has one service for all its items', async () => {
-  const requests = [request, { prompt: 'A grey fox' }];
-  const batch = await videos.startBatch({ requests, service: 'my-own' }, { workflowId: 'foxes' });
-  expect(await batch.result()).toMatchObject({ succeeded: 2 });
-  expect(await videos.find('foxes')).toMatchObject({ kind: 'batch', service: 'my-own' });
 });
 
 /** Quotes hold words together. */
@@ -396,6 +398,99 @@ describe('a fallback', () => {
     const { removed } = await switching.forget(batch.workflowId);
     const files = removed.map(({ what }) => what).filter((what) => what !== 'execution');
     expect(files).toEqual(['video', 'sidecar', 'record', 'results']);
+  });
+});
+
+test('the priority of the caller of a batch applies to each activity that waits in a queue, on all its queues', async () => {
+  const recorded: { type: string; priority: Priority | undefined }[] = [];
+  /** The history has the priority only for the start of the workflow. */
+  const record = ({ info }: ActivityContext) => {
+    // Local activities wait in no queue: they are part of a workflow task, which has the priority.
+    if (!info.isLocal) recorded.push({ type: info.activityType, priority: info.priority });
+    return {};
+  };
+  const worker = await env.createWorker({
+    downloadQueue: 'downloads-by-priority',
+    worker: { ...quickWorkflows(), interceptors: { activity: [record] } },
+  });
+  await worker.runUntil(async () => {
+    const priority = { priorityKey: 4, fairnessKey: 'acme', fairnessWeight: 0.5 };
+    const requests = [{ prompt: 'A red fox' }, { prompt: 'A grey fox' }];
+    const batch = await env.videos.startBatch({ requests, polling }, { temporal: { priority } });
+    expect(await batch.result()).toMatchObject({ succeeded: 2 });
+    const types = new Set(recorded.map(({ type }) => type));
+    expect(types).toEqual(new Set(['openBatch', 'submitVideo', 'downloadVideo', 'recordResults']));
+    expect(recorded).toEqual(recorded.map(({ type }) => ({ type, priority })));
+  });
+});
+
+test('submits wait in Temporal’s queue, ordered by the caller’s priority', async () => {
+  await inWorld(env, { jobTimeMs: 0 }, async (world) => {
+    const submit = `backlog-${randomUUID()}-submit`;
+    const order = [5, 5, 3, 3, 1];
+    const jobs: VideoJob[] = [];
+    for (const [index, priorityKey] of order.entries()) {
+      const request = { prompt: `${priorityKey} ${index}` };
+      const temporal = { priority: { priorityKey } };
+      jobs.push(await world.videos.start({ request, polling }, { ...submittingOn(submit), temporal }));
+    }
+    await untilQueued(env, submit, jobs);
+    expect(world.emulator.calls).toEqual([]);
+
+    const stop = await startSubmitting(env, world, submit);
+    for (const job of jobs) await job.result();
+    await stop();
+    const posted = world.emulator.generations().map(({ request }) => Number(request.prompt[0]));
+    expect(posted).toEqual([1, 3, 3, 5, 5]);
+  });
+});
+
+/** The identity of the worker that ran each activity, by activity type. */
+async function workersOf({ workflowId }: VideoJob): Promise<Record<string, string>> {
+  const { events } = await historyOf(env.temporal.client, workflowId);
+  const started = (events ?? []).flatMap(({ activityTaskStartedEventAttributes: start }) => start ?? []);
+  return Object.fromEntries(
+    started.map(({ scheduledEventId, identity }) => {
+      const scheduled = events?.find(({ eventId }) => `${eventId}` === `${scheduledEventId}`);
+      const { activityType } = scheduled?.activityTaskScheduledEventAttributes ?? {};
+      return [activityType?.name ?? '', identity ?? ''];
+    }),
+  );
+}
+
+test('a submit and a download wait for a worker of their own queue, and the job shows the queue that nobody serves', async () => {
+  const taskQueue = `split-${randomUUID()}`;
+  const downloadQueue = `${taskQueue}-downloads`;
+  const workflowBundle = withConstants({ ASK_AFTER_MS: 500 });
+  const createWorker = (role: WorkerRole) =>
+    env.createWorker({
+      taskQueue,
+      downloadQueue,
+      roles: [role],
+      worker: { ...quickWorkflows(), workflowBundle, identity: role },
+    });
+  const [jobs, submits, downloads] = await Promise.all([
+    createWorker('jobs'),
+    createWorker('submits'),
+    createWorker('downloads'),
+  ]);
+  const videos = await createVideoClient({ client: env.temporal.client, taskQueue });
+  await jobs.runUntil(async () => {
+    const job = await videos.start({ request, polling });
+    const handle = env.temporal.client.workflow.getHandle(job.workflowId);
+    const details = async () =>
+      (await handle.query<{ currentDetails: string }>('__temporal_workflow_metadata')).currentDetails;
+    await untilProgress(job, ({ unservedQueue }) => unservedQueue === `${taskQueue}-submit`);
+    expect(await details()).toContain(`No worker serves the task queue \`${taskQueue}-submit\``);
+    await submits.runUntil(async () => {
+      const { phase } = await untilProgress(job, ({ unservedQueue }) => unservedQueue === downloadQueue);
+      expect(phase).toBe('downloading');
+      expect(await details()).toContain(`No worker serves the task queue \`${downloadQueue}\``);
+    });
+    await downloads.runUntil(job.result());
+    expect(await job.progress()).not.toHaveProperty('unservedQueue');
+    expect(await details()).not.toContain('No worker serves');
+    expect(await workersOf(job)).toEqual({ submitVideo: 'submits', downloadVideo: 'downloads' });
   });
 });
 
