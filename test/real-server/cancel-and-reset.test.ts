@@ -78,11 +78,10 @@ describe('a cancellation', () => {
       emulator.next('submit', { kind: 'late', ms: 3_000 }, { kind: 'reset-late', ms: 3_000 });
       const job = await videos.start({ request });
       while (emulator.generations().length === 0) await pause();
-      const taskId = job.taskId();
-      await job.cancel();
       const losing = await videos.start({ request, onLostSubmit: 'resubmit' });
       while (emulator.generations().length === 1) await pause();
-      await losing.cancel();
+      const taskId = job.taskId();
+      await Promise.all([job.cancel(), losing.cancel()]);
       expect(await taskId).toBe(emulator.generations()[0]?.taskId);
       expectRow(await failureOf(job.result()), 'Cancelled', await taskId);
       expect(await job.taskId()).toBe(await taskId);
