@@ -235,58 +235,61 @@ test('a held submit is adopted, submitted again or abandoned on the page', async
   });
 });
 
-test('what is wrong with the form is beside its field, and a dropped image file is uploaded and fetched by the service', async () => {
-  await inSession(async (page) => {
-    await field(page, 'Seed').fill('abc');
-    await generate(page).click();
-    // All at once, and the first one has the focus.
-    await page.locator('#prompt[aria-invalid="true"]:focus').waitFor();
-    expect(await page.locator('.error:visible').allTextContents()).toEqual([
-      'Describe the video.',
-      'Give a whole number, or leave it empty.',
-    ]);
-    await field(page, 'Seed').fill('');
-    await field(page, 'Prompt').fill('A red fox');
-    for (const [name, wrong, right, problem] of [
-      ['seed', 'abc', '1', 'Give a whole number'],
-      ['duration', '50', '5', `Give the seconds, at most ${MAX_DURATION_SECONDS}`],
-      ['image_url', 'a fox', '', 'Give a web address'],
-      ['prompt', ' ', 'A fox', 'Describe the video'],
-      // What only the gateway finds.
-      ['duration', '2.5', '5', 'duration must be a whole number'],
-    ] as const) {
-      const control = page.locator(`#${name}`);
-      await control.fill(wrong);
+testAtNight(
+  'what is wrong with the form is beside its field, and a dropped image file is uploaded and fetched by the service',
+  async () => {
+    await inSession(async (page) => {
+      await field(page, 'Seed').fill('abc');
       await generate(page).click();
-      await page.locator(`#${name}[aria-invalid="true"]:focus`).waitFor();
-      expect(await control.getAttribute('aria-describedby')).toContain(`${name}-error`);
-      expect(await page.locator(`#${name}-error`).textContent()).toContain(problem);
-      expect(await page.locator('.error:visible').count()).toBe(1);
-      await control.fill(right);
-      expect(await page.locator('.error:visible').count()).toBe(0);
-    }
+      // All at once, and the first one has the focus.
+      await page.locator('#prompt[aria-invalid="true"]:focus').waitFor();
+      expect(await page.locator('.error:visible').allTextContents()).toEqual([
+        'Describe the video.',
+        'Give a whole number, or leave it empty.',
+      ]);
+      await field(page, 'Seed').fill('');
+      await field(page, 'Prompt').fill('A red fox');
+      for (const [name, wrong, right, problem] of [
+        ['seed', 'abc', '1', 'Give a whole number'],
+        ['duration', '50', '5', `Give the seconds, at most ${MAX_DURATION_SECONDS}`],
+        ['image_url', 'a fox', '', 'Give a web address'],
+        ['prompt', ' ', 'A fox', 'Describe the video'],
+        // What only the gateway finds.
+        ['duration', '2.5', '5', 'duration must be a whole number'],
+      ] as const) {
+        const control = page.locator(`#${name}`);
+        await control.fill(wrong);
+        await generate(page).click();
+        await page.locator(`#${name}[aria-invalid="true"]:focus`).waitFor();
+        expect(await control.getAttribute('aria-describedby')).toContain(`${name}-error`);
+        expect(await page.locator(`#${name}-error`).textContent()).toContain(problem);
+        expect(await page.locator('.error:visible').count()).toBe(1);
+        await control.fill(right);
+        expect(await page.locator('.error:visible').count()).toBe(0);
+      }
 
-    const drop = async (bytes: Buffer) => {
-      const dataTransfer = await page.evaluateHandle(`(() => {
+      const drop = async (bytes: Buffer) => {
+        const dataTransfer = await page.evaluateHandle(`(() => {
         const bytes = Uint8Array.from(atob('${bytes.toString('base64')}'), (character) => character.charCodeAt(0));
         const dropped = new DataTransfer();
         dropped.items.add(new File([bytes], 'fox.png', { type: 'image/png' }));
         return dropped;
       })()`);
-      await page.locator('#drop').dispatchEvent('drop', { dataTransfer });
-    };
-    await drop(HTML);
-    await page.locator('#image_url-error', { hasText: 'is not a PNG' }).waitFor();
-    await drop(PNG);
-    await page.getByText('The image is uploaded').waitFor();
-    expect(await page.locator('#dropped-name').textContent()).toBe('fox.png');
-    const prompt = newPrompt();
-    service.stop();
-    await ask(page, prompt);
-    await untilState(page, 'generating');
-    expect(paidFor(prompt)[0]?.image).toMatchObject({ sha256: sha256Of(PNG), contentType: 'image/png' });
-  });
-});
+        await page.locator('#drop').dispatchEvent('drop', { dataTransfer });
+      };
+      await drop(HTML);
+      await page.locator('#image_url-error', { hasText: 'is not a PNG' }).waitFor();
+      await drop(PNG);
+      await page.getByText('The image is uploaded').waitFor();
+      expect(await page.locator('#dropped-name').textContent()).toBe('fox.png');
+      const prompt = newPrompt();
+      service.stop();
+      await ask(page, prompt);
+      await untilState(page, 'generating');
+      expect(paidFor(prompt)[0]?.image).toMatchObject({ sha256: sha256Of(PNG), contentType: 'image/png' });
+    });
+  },
+);
 
 test('a failure shows what it means, what the service said and what to do', async () => {
   await inSession(async (page) => {

@@ -545,6 +545,11 @@ describe('a fallback', () => {
       logs.find(({ meta }) => Object.entries(isOfA).every(([name, value]) => Object(meta)[name] === value));
     while (line() === undefined) await pause();
     expect(line()?.meta).toMatchObject({ next: second, failureType: 'Unauthorized', reason: message });
+
+    // A later job of the name and request finds the task at the service that made it.
+    const again = await startAgain(job.workflowId, { request, services: [first, second] });
+    expect(await again.result()).toMatchObject({ taskId: result.taskId, service: second, refusedBy: [] });
+    expect(posts()).toEqual([1, 1]);
   });
 
   test('a job that all services refuse fails as the last one says, and names each with its reason', async () => {

@@ -11,7 +11,7 @@ import { createVideoService } from '../../src/service';
 import { freePort } from '../../src/temporal-server/loopback-port';
 import { createVideoTestEnvironment, type Emulator, type VideoTestEnvironment } from '../../src/testing';
 import { noiseVideo } from '../../src/testing/video/make-video';
-import { prometheusMetrics } from '../../src/worker/worker-monitor';
+import { exporterUrl, prometheusMetrics } from '../../src/worker/worker-monitor';
 import { FakeTerminal } from '../cli/fake-terminal';
 import { reply, replyJson, startRawServer } from '../service/raw-server';
 import { readPage, sectionOf } from '../support/docs-page';
@@ -19,7 +19,6 @@ import { historyOf } from '../support/history';
 import { captureLogs, type LogLine } from '../support/logs';
 import { filesIn, recordsIn } from '../support/stored-files';
 import { failureOf, inWorld, pause, type World, type WorldOptions } from '../support/world';
-import { readMetrics } from './read-metrics';
 
 const SECTION = sectionOf(readPage('failures.md'), 'Where a failure shows');
 const TYPES = Object.keys(FAILURES).filter(isFailureType);
@@ -47,6 +46,18 @@ beforeAll(async () => {
   env = await createVideoTestEnvironment();
 });
 afterAll(() => env.teardown());
+
+/** Every series of ours with its value, without the labels that the SDK adds. */
+async function readMetrics(): Promise<Map<string, number>> {
+  const text = await (await fetch(exporterUrl() ?? '')).text();
+  const sums = new Map<string, number>();
+  for (const [, name = '', labels = '', value] of text.matchAll(/^(videogen_\w+)(?:\{(.*)\})? (\S+)$/gm)) {
+    const own = labels.match(/\b(outcome|call|result|end)="[^"]*"/g)?.join(',');
+    const series = own === undefined ? name : `${name}{${own}}`;
+    sums.set(series, (sums.get(series) ?? 0) + Number(value));
+  }
+  return sums;
+}
 
 /** The rows of the table in the page. */
 const PLACES = ['`videogen status`', 'Temporal UI', 'Metrics', 'Log'] as const;
