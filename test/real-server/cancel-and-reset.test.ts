@@ -205,17 +205,6 @@ describe('a cancellation', () => {
     });
   });
 
-  test('while downloading closes the socket and leaves no file', async () => {
-    await inWorld(env, { jobTimeMs: 0 }, async ({ emulator, videos, storedFiles }) => {
-      emulator.next('download', { kind: 'stall', afterBytes: 20_000 });
-      const job = await videos.start({ request, polling });
-      while ((await storedFiles()).length === 0) await pause();
-      await job.cancel();
-      expectRow(await failureOf(job.result()), 'Cancelled', emulator.generations()[0]?.taskId);
-      expect(await storedFiles()).toEqual([]);
-    });
-  });
-
   // Temporal takes 20 s to notice it.
   testAtNight('ends a job whose download is never heard of again', async () => {
     const { open, opened } = gate();

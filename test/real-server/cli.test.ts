@@ -1,5 +1,6 @@
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { Client, Connection } from '@temporalio/client';
 import { EXIT } from '../../src/cli/terminal';
@@ -8,9 +9,9 @@ import { localTaskQueue } from '../../src/config/queues';
 import { parseResults } from '../../src/contract/batch';
 import type { Emulator } from '../../src/testing';
 import { startEmulator } from '../../src/testing/emulator';
-import { startHere } from '../cli/cli-here';
+import { runHere, startHere } from '../cli/cli-here';
 import { type CliEnd, type CliProcess, endOf, Home, lastLine, untilErr } from '../cli/cli-process';
-import { commandsOf, expectShown, readPage, sectionOf } from '../support/docs-page';
+import { commandsOf, expectShown, readPage, sectionOf, wordsOf } from '../support/docs-page';
 import { QUICK_PROFILE } from '../support/quick-profile';
 
 // A busy machine starts several processes here.
@@ -43,6 +44,12 @@ afterAll(async () => {
   await client?.connection.close();
   await home.remove();
   await Promise.all([emulator.close(), other.close()]);
+});
+
+const otherService = () => ({
+  VIDEO_API_BASE_URL: other.url,
+  VIDEO_API_KEY: other.apiKey,
+  ...QUICK_PROFILE,
 });
 
 /** A command in this process, which joins the running dev unless its environment says otherwise. */
@@ -156,12 +163,12 @@ describe('generate beside dev', () => {
     });
   });
 
-  test('uses its own VIDEOGEN_STORAGE, and a joined job keeps the storage it was started with', async () => {
+  test('uses its own service and VIDEOGEN_STORAGE, and a joined job keeps those it was started with', async () => {
     const before = emulator.generations().length;
     const addressOf = (folder: string) => pathToFileURL(join(home.folder, folder)).href;
     expect(dev.err()).toContain(`Storage        ${addressOf('videos')}\n`);
-    // No worker uses this storage once the command that started the job has ended.
-    const mine = { ...service, VIDEOGEN_STORAGE: join(home.folder, 'mine') };
+    // No worker uses these once the command that started the job has ended.
+    const mine = { ...otherService(), VIDEOGEN_STORAGE: join(home.folder, 'mine') };
     const videos = await createVideoClient({ client, taskQueue: localTaskQueue(mine) });
     await videos.start({ request: { prompt: 'A grey fox' }, storage: 'grey/' }, { workflowId: 'left' });
     const followed = await videogen(['generate', '--id', 'left', '--no-wait']);
@@ -170,9 +177,11 @@ describe('generate beside dev', () => {
       /^left keeps what it was started with: task queue \S+\. It continues while/m,
     );
     const continued = await home.run(['generate', '--id', 'left', '--json', '--out', 'copy.mp4'], {
-      ...service,
+      ...mine,
       ...ONE_THREAD,
       VIDEOGEN_STORAGE: 'mine',
+      // That of dev.
+      VIDEOGEN_DOWNLOAD_QUEUE: 'shared',
     });
     const uri = `${addressOf('mine')}/grey/left.mp4`;
     const copiedTo = join(home.folder, 'copy.mp4');
@@ -183,7 +192,9 @@ describe('generate beside dev', () => {
     expect(lastLine(continued)).toMatchObject({ workflowId: 'left', video: { uri }, copiedTo });
     expect(existsSync(fileURLToPath(uri))).toBe(true);
     expect(existsSync(join(home.videos, 'grey'))).toBe(false);
-    expect(madeSince(before)).toHaveLength(1);
+    expect(other.generations().map(({ taskId }) => taskId)).toEqual([lastLine(continued).taskId]);
+    expect(madeSince(before)).toEqual([]);
+    expect(continued.err).not.toMatch(/emulated|sk-other/);
   });
 });
 
@@ -206,15 +217,10 @@ test('batch beside dev prints failed items with their reasons, and the exit code
 });
 
 test('the environment alone selects another service and another Temporal server, and workers split a job by their roles', async () => {
-  const before = emulator.generations().length;
-  const named = {
-    VIDEO_API_BASE_URL: other.url,
-    VIDEO_API_KEY: other.apiKey,
-    ...QUICK_PROFILE,
-    ...ONE_THREAD,
-  };
+  const before = [emulator, other].map((one) => one.generations().length);
   const elsewhere = {
-    ...named,
+    ...otherService(),
+    ...ONE_THREAD,
     TEMPORAL_ADDRESS: home.note()?.address ?? '',
     VIDEOGEN_TASK_QUEUE: 'elsewhere',
     VIDEOGEN_DOWNLOAD_QUEUE: 'files',
@@ -223,24 +229,22 @@ test('the environment alone selects another service and another Temporal server,
     home.start(['worker', '--only', 'jobs', 'submits'], elsewhere),
     home.start(['worker', '--only', 'downloads'], elsewhere),
   ];
-  const generate = ['generate', 'A red fox', '--resolution', '480p', '--duration', '1', '--json'];
-  const [beside, apart] = await Promise.all([
-    // Its service is not that of dev, so it runs its own worker, even for downloads on the queue of dev.
-    home.run([...generate, '--id', 'beside'], { ...named, VIDEOGEN_DOWNLOAD_QUEUE: 'shared' }),
-    videogen([...generate, '--storage', 'foxes/{taskId}.{ext}'], elsewhere),
-  ]);
-  for (const end of [beside, apart]) {
-    expect(end).toMatchObject({ code: 0, err: expect.not.stringContaining('emulated') });
-    expect(end.err).toMatch(
-      /^Stored 854x480, 1 s, avc, video\/mp4, \d+ bytes, SHA-256 [0-9a-f]{64}, of task task_\S+ after (one poll|\d+ polls)\.$/m,
-    );
-  }
+  const apart = await videogen(
+    ['generate', 'A red fox', '--resolution', '480p', '--duration', '1', '--json'].concat(
+      '--storage',
+      'foxes/{taskId}.{ext}',
+    ),
+    elsewhere,
+  );
+  expect(apart).toMatchObject({ code: 0, err: expect.not.stringContaining('emulated') });
+  expect(apart.err).toMatch(
+    /^Stored 854x480, 1 s, avc, video\/mp4, \d+ bytes, SHA-256 [0-9a-f]{64}, of task task_\S+ after (one poll|\d+ polls)\.$/m,
+  );
   const { taskId, video } = lastLine(apart);
   expect(fileURLToPath(video.uri)).toBe(join(home.videos, 'foxes', `${taskId}.mp4`));
   expect(existsSync(`${fileURLToPath(video.uri)}.json`)).toBe(true);
-  const made = other.generations().map((task) => task.taskId);
-  expect(made.sort()).toEqual([lastLine(beside).taskId, taskId].sort());
-  expect(madeSince(before)).toEqual([]);
+  const made = [emulator, other].map((one, index) => one.generations().slice(before[index]));
+  expect(made).toMatchObject([[], [{ taskId }]]);
 
   for (const worker of workers) worker.kill('SIGTERM');
   const [jobs, downloads] = await Promise.all(workers.map(endOf));
@@ -252,22 +256,19 @@ test('the environment alone selects another service and another Temporal server,
   // Only the worker for downloads has downloaded.
   expect(downloads?.err).toContain('"event":"stored"');
   expect(jobs?.err).not.toContain('"event":"stored"');
-  for (const end of [beside, apart, jobs, downloads]) expect(end?.err).not.toContain('sk-other');
+  for (const end of [apart, jobs, downloads]) expect(end?.err).not.toContain('sk-other');
 });
 
 describe('dev with the emulated service', () => {
   const [lose, submit, adopt, ...others] = commandsOf(sectionOf(readPage('lost-submits.md'), 'Try it'));
-  const wordsOf = (shown = lose) =>
-    [...(shown?.command ?? '').replace(/^npx videogen /, '').matchAll(/"([^"]*)"|(\S+)/g)].map(
-      ([, quoted, word]) => quoted ?? word ?? '',
-    );
+  const losing = wordsOf(lose?.command ?? '');
 
   const trying = new Home();
   let emulated: CliProcess;
   const here = (args: string[]) =>
     startHere(args, { VIDEOGEN_DATA: trying.data, VIDEOGEN_STORAGE: trying.videos });
   beforeAll(async () => {
-    emulated = trying.start(wordsOf(lose), ONE_THREAD);
+    emulated = trying.start(losing, ONE_THREAD);
     await untilErr(emulated, /Ctrl-C ends everything(.|\n)*\nOpen the page: .*\n$/);
   });
   afterAll(() => trying.remove());
@@ -295,7 +296,7 @@ Task queues    video-generation, for programs without a worker of their own
         `Process ${emulated.pid} already runs everything and stores videos in ${pathToFileURL(trying.videos).href}; ` +
         `its UI is at ${ui}.\n${exported}\nOpen the page: ${page}\n`,
     });
-    const withFault = await endOf(here(wordsOf(lose)));
+    const withFault = await endOf(here(losing));
     expect(withFault).toMatchObject({
       code: 2,
       err: expect.stringMatching(
@@ -306,7 +307,7 @@ Task queues    video-generation, for programs without a worker of their own
 
   test('loses a submit as the page about lost submits shows', async () => {
     if (!lose || !submit || !adopt || others.length > 0) throw new Error('the page shows other commands');
-    const held = here(wordsOf(submit));
+    const held = here(wordsOf(submit.command));
     await untilErr(held, /^ {2}videogen decide fox --abandon/m);
     expectShown(submit, held.err());
     await untilErr(emulated, /: no answer, created task_/);
@@ -314,7 +315,7 @@ Task queues    video-generation, for programs without a worker of their own
     const [, taskId = ''] = /created (task_\S+)/.exec(emulated.err()) ?? [];
     expect(trying.paid()).toEqual([taskId]);
 
-    const adopted = await endOf(here(wordsOf(adopt).map((word) => word.replace('TASK_ID', taskId))));
+    const adopted = await endOf(here(wordsOf(adopt.command.replace('TASK_ID', taskId))));
     expectShown(adopt, adopted.err);
     expect(await held.ended).toBe(0);
     expect(trying.paid()).toEqual([taskId]);
@@ -346,10 +347,27 @@ test('generate without a Temporal server fails with one sentence', async () => {
   expect(lastLine(end)).toEqual({ error: { type: 'TemporalUnreachable', message: end.err.trimEnd() } });
 });
 
-test('Ctrl-C ends dev with all that it runs, and no key was printed', async () => {
+test('Ctrl-C ends dev with all that it runs, and no key was printed; looking at a job then starts a server, but no worker', async () => {
+  const { VIDEOGEN_TEMPORAL_CLI } = process.env;
+  const local = { HOME: home.folder, VIDEOGEN_DATA: home.data, VIDEOGEN_TEMPORAL_CLI };
+  await client.workflow.start('generateVideo', {
+    workflowId: 'unserved',
+    taskQueue: localTaskQueue(local),
+    args: [{ request: { prompt: 'A red fox' } }],
+  });
+  // Lists lag behind.
+  while ((await client.workflow.count("WorkflowId = 'unserved'")).count === 0) await sleep(100);
   dev.kill('SIGINT');
   const end = await endOf(dev);
   expect(end).toMatchObject({ code: 0, out: '', err: expect.stringContaining('Stopping. Jobs are saved') });
   expect(end.err).not.toContain(emulator.apiKey);
+  expect(home.processes()).toEqual([]);
+
+  const status = await runHere(['status', 'unserved'], local);
+  const again = `VIDEOGEN_DATA=${home.data} videogen dev`;
+  expect(JSON.parse(status.out)).toMatchObject({
+    phase: 'submitting',
+    note: `No worker answers, so this is what Temporal knows. No worker for unserved runs on this machine. To continue it, run: videogen watch unserved, or: ${again}`,
+  });
   expect(home.processes()).toEqual([]);
 });

@@ -14,7 +14,7 @@ import type { ServiceProfile } from '../../src/service';
 import { createFileStorage, StorageFault, type VideoStorage } from '../../src/storage';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
 import { runHere } from '../cli/cli-here';
-import { commandsOf, expectShown, readPage, sectionOf } from '../support/docs-page';
+import { commandsOf, expectShown, readPage, sectionOf, wordsOf } from '../support/docs-page';
 import { captureLogs } from '../support/logs';
 import { atLength } from '../support/nightly';
 import { postsOf } from '../support/posts';
@@ -75,10 +75,6 @@ async function countsOf(world: World): Promise<unknown[]> {
   const ofQueue = (one: { taskQueue: string }) => one.taskQueue === world.taskQueue;
   return JSON.parse(out).queues.find(ofQueue).counts;
 }
-
-/** The words of a command of a page, after `videogen`. */
-const wordsOf = (command: string) =>
-  [...command.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, plain]) => quoted ?? plain ?? '').slice(1);
 
 test('the page about costs shows what its commands print, and each job is added up once', async () => {
   // Long enough to be shown as waiting.

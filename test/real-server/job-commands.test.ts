@@ -1,17 +1,14 @@
 import { randomUUID } from 'node:crypto';
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Client, Connection } from '@temporalio/client';
 import type { CheckReport } from '../../src/cli/doctor';
 import { run } from '../../src/cli/run';
 import { createVideoClient } from '../../src/client/video-client';
 import type { VideoJob } from '../../src/client/video-job';
-import { localTaskQueue } from '../../src/config/queues';
 import type { BatchProgress } from '../../src/contract/batch';
 import { VideoStates } from '../../src/gateway/video-states';
 import { createFileStorage } from '../../src/storage';
-import { startDevServer } from '../../src/temporal-server';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
 import { runHere } from '../cli/cli-here';
 import { FakeTerminal } from '../cli/fake-terminal';
@@ -405,31 +402,4 @@ test('for await follows a batch or a job until it has ended, or was terminated',
     await terminate(endless);
     await followed;
   });
-});
-
-test('on this machine, looking at jobs starts their server but no worker, so nothing is submitted', async () => {
-  const executable = process.env.VIDEOGEN_TEMPORAL_CLI ?? '';
-  const data = join(folder, 'data');
-  mkdirSync(data);
-  const local = { HOME: folder, VIDEOGEN_DATA: data, VIDEOGEN_TEMPORAL_CLI: executable };
-  const server = await startDevServer({ executable, headless: true, dbFilename: join(data, 'temporal.db') });
-  const connection = await Connection.connect({ address: server.address });
-  const { workflow } = new Client({ connection });
-  await workflow.start('generateVideo', {
-    workflowId: 'fox',
-    taskQueue: localTaskQueue(local),
-    args: [{ request }],
-  });
-  // Lists lag behind.
-  while ((await workflow.count()).count === 0) await pause();
-  await connection.close();
-  await server.stop();
-
-  const status = await runHere(['status', 'fox'], local);
-  const dev = `VIDEOGEN_DATA=${data} videogen dev`;
-  expect(JSON.parse(status.out)).toMatchObject({
-    phase: 'submitting',
-    note: `No worker answers, so this is what Temporal knows. No worker for fox runs on this machine. To continue it, run: videogen watch fox, or: ${dev}`,
-  });
-  rmSync(data, { recursive: true });
 });

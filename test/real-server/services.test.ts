@@ -25,7 +25,7 @@ import {
 import { startEmulator } from '../../src/testing/emulator';
 import { createVideoWorker, type VideoWorkerOptions, type WorkerRole } from '../../src/worker/video-worker';
 import { runHere } from '../cli/cli-here';
-import { blocksOf, commandsOf, expectShown, readPage, sectionOf } from '../support/docs-page';
+import { blocksOf, commandsOf, expectShown, readPage, sectionOf, wordsOf } from '../support/docs-page';
 import { activities, historyOf } from '../support/history';
 import { ledgerOf } from '../support/ledger-of';
 import { captureLogs, type LogLine } from '../support/logs';
@@ -189,10 +189,6 @@ test('the same name and request at another service is the same job: nothing is p
   expect(await again.result()).toMatchObject({ taskId: first.taskId, service: 'my-own' });
   expect(submitsOf(a)).toBe(paidAtA);
 });
-
-/** Quotes hold words together. */
-const wordsOf = (command: string) =>
-  [...command.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, word]) => quoted ?? word ?? '').slice(1);
 
 test('the commands of the page print what it shows', async () => {
   const all = { ...settings, TEMPORAL_ADDRESS: env.temporal.address, VIDEOGEN_TASK_QUEUE: taskQueue };

@@ -55,6 +55,12 @@ export function commandsOf(text: string): ShownCommand[] {
   );
 }
 
+/** The words of a command of ours, after its name. Quotes hold words together. */
+export function wordsOf(command: string): string[] {
+  const words = command.replace(/^(npx )?videogen /, '').matchAll(/"([^"]*)"|(\S+)/g);
+  return [...words].map(([, quoted, plain]) => quoted ?? plain ?? '');
+}
+
 /** Expects the output to contain the lines of the page in their order; `…` stands for anything. */
 export function expectShown({ command, output }: ShownCommand, printed: string): void {
   const lines = output.map((line) =>
