@@ -264,6 +264,12 @@ describe('a model whose request is not answered', () => {
     expect(posts()).toBe(1);
   });
 
+  test('and that does not stop at the end of its time is a lost submit of one POST', async () => {
+    const fault = await faultOf(impatient((_, { post }) => post()).start(FOX, KEY));
+    expect(fault).toEqual({ kind: 'cut', message: expect.stringMatching(/^no complete answer within/) });
+    expect(posts()).toBe(1);
+  });
+
   test('ends its request with the signal in it', async () => {
     const ends: Promise<void>[] = [];
     answerWith(({ socket }) => ends.push(closed(socket)));
