@@ -1,12 +1,13 @@
-import { execFile } from 'node:child_process';
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 
 const DIST = join(__dirname, '../../dist/src');
 const ENTRY = join(DIST, 'ai-sdk/index.js');
 let folder: string;
+let program: ChildProcess;
 
 const PACKAGES: Record<string, string> = {
   // As packages of the AI SDK are: ES modules, with the settings that a provider is made with.
@@ -37,20 +38,32 @@ beforeAll(() => {
     );
     writeFileSync(join(path, 'index.js'), code);
   }
+  const file = join(folder, 'program.cjs');
+  writeFileSync(file, PROGRAM);
+  program = fork(file, { cwd: folder });
 });
 
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+afterAll(async () => {
+  if (program.kill()) await once(program, 'close');
+  rmSync(folder, { recursive: true, force: true });
+});
 
-/** What a program prints that runs in the folder of the packages. Jest itself cannot import ES modules. */
-async function printed<T>(code: string): Promise<T> {
-  const program = `const { loadAiSdkService, findAiSdkProblem } = require(${JSON.stringify(ENTRY)});
-    (async () => { console.log(JSON.stringify(await (async () => { ${code} })())); })();`;
-  const { stdout } = await promisify(execFile)(process.execPath, ['-e', program], { cwd: folder });
-  return JSON.parse(stdout);
+/** Runs what it is sent, in the folder of the packages. Jest itself cannot import ES modules. */
+const PROGRAM = `const { loadAiSdkService, findAiSdkProblem } = require(${JSON.stringify(ENTRY)});
+  process.on('message', async (code) => {
+    const outcome = await eval('(async () => {' + code + '})()').catch((error) => String(error.stack));
+    process.send(JSON.stringify(outcome));
+  });`;
+
+/** What a piece of code returns in the process of this file, which loads everything once. */
+async function outcomeOf<T>(code: string): Promise<T> {
+  program.send(code);
+  const [outcome] = await once(program, 'message');
+  return JSON.parse(outcome);
 }
 
 test('a package is loaded by its name, with its settings and the key of each call', async () => {
-  const tasks = await printed(`
+  const tasks = await outcomeOf(`
     let key = 'one-0123456789';
     const service = loadAiSdkService({
       package: '@test/good', model: 'm', apiKey: () => key, baseUrl: 'https://proxy.example', settings: { region: 'eu' },
@@ -67,7 +80,7 @@ test('a package is loaded by its name, with its settings and the key of each cal
 
 test('what is wrong with a package is one sentence that says what to do, and nothing is sent', async () => {
   const names = [...Object.keys(PACKAGES), '@test/missing'];
-  const problems = await printed(`
+  const problems = await outcomeOf(`
     const problems = [];
     for (const name of ${JSON.stringify(names)})
       problems.push((await findAiSdkProblem({ package: name, model: 'm' })) ?? 'none');
@@ -96,9 +109,9 @@ describe('a model that a command names with --service', () => {
     printed: string;
   }
 
-  /** What a command then uses: the names, the file, and what it printed; or why it refuses. All in one process. */
+  /** What a command then uses: the names, the file, and what it printed; or why it refuses. */
   const used = async <T = UsedModels>(...uses: Use[]): Promise<T[]> =>
-    printed(`
+    outcomeOf(`
       const { useModels } = require(${JSON.stringify(join(DIST, 'cli/ai-sdk-models.js'))});
       const { readSetting } = require(${JSON.stringify(join(DIST, 'config/settings.js'))});
       const use = async ([service, given]) => {
