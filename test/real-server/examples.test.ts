@@ -1,108 +1,168 @@
+import { once } from 'node:events';
 import { readFile, writeFile } from 'node:fs/promises';
+import type { Server } from 'node:http';
 import { join } from 'node:path';
+import { Worker } from '@temporalio/worker';
+import { createVideoClient } from 'temporal-videogen';
+import { createApp } from '../../examples/express-service/app';
+import { createTrailerActivities } from '../../examples/trailer/activities';
+import { createFilmActivities, NO_FFMPEG } from '../../examples/trailer/film/activities';
+import type { makeFilm } from '../../examples/trailer/film/workflows';
 import { storyboard } from '../../examples/trailer/storyboard';
+import type { makeTrailer } from '../../examples/trailer/workflows';
 import { FAILURES } from '../../src/contract/failure-table';
-import type { Emulator } from '../../src/testing';
+import { readFailure } from '../../src/contract/video-failure';
+import { createFileStorage, type VideoStorage } from '../../src/storage';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
-import { startEmulator } from '../../src/testing/emulator';
-import { type RunningProcess, untilPrinted } from '../support/child-processes';
-import { readFilm } from '../support/example-film';
-import { compileExamples, ExampleRuns, type ExampleService, startExampleService } from '../support/examples';
+import { type Film, readFilm } from '../support/example-film';
+import { sha256Of } from '../support/images';
 import { captureLogs } from '../support/logs';
-import { untilProgress } from '../support/world';
+import { failureOf, keepRunning, quickWorkflows, untilProgress } from '../support/world';
 
-// Several programs at once, each of which bundles its workflows first.
+// Their copies run as programs in test/package/examples.test.ts.
+
+// A worker of each bundles its workflows first.
 jest.setTimeout(180_000);
 
 let env: VideoTestEnvironment;
-let runs: ExampleRuns;
-/** Without any settings. Each starts its own server while other tests run. */
-let embedded: { trailer: ReturnType<ExampleRuns['run']>; service: RunningProcess };
+let storage: VideoStorage;
 beforeAll(async () => {
   captureLogs();
-  compileExamples();
-  runs = new ExampleRuns();
-  embedded = {
-    trailer: runs.run('trailer/run.js', ['fox']),
-    service: runs.start('express-service/main.js', [], { PORT: '0' }),
-  };
-  env = await createVideoTestEnvironment({ server: 'dev' });
+  const emulator = { jobTimeMs: 0, fetchImages: true };
+  env = await createVideoTestEnvironment({ server: 'dev', emulator });
+  storage = createFileStorage(env.storageFolder);
 });
-afterAll(async () => {
-  await runs.remove();
-  await env.teardown();
-});
+afterAll(() => env.teardown());
 
-describe('the trailer', () => {
-  let emulator: Emulator;
-  beforeAll(async () => {
-    emulator = await startEmulator({ jobTimeMs: 0, videoBytes: 64 * 1024 });
-    await writeFile(join(runs.folder, 'profile.json'), '{ "polling": { "min": "1s", "max": "1s" } }');
+/** A worker of an example, with the plugin. */
+const workerOf = (taskQueue: string, workflowsPath: string, activities: object): Promise<Worker> =>
+  Worker.create({
+    connection: env.temporal.nativeConnection,
+    taskQueue,
+    workflowsPath,
+    activities,
+    plugins: [env.createPlugin()],
   });
-  afterAll(() => emulator.close());
 
-  const run = (name: string) =>
-    runs.run('trailer/run.js', [name], {
-      TEMPORAL_ADDRESS: env.temporal.address,
-      VIDEO_API_BASE_URL: emulator.url,
-      VIDEO_API_KEY: emulator.apiKey,
-      VIDEOGEN_PROFILE: join(runs.folder, 'profile.json'),
+/** The lengths of all shots together. */
+const SECONDS = storyboard.reduce((sum, { duration = 0 }) => sum + duration, 0);
+
+const picturesOf = ({ pictures }: Film) => pictures.map(({ data }) => data);
+
+test('a trailer is one film of all shots in order, and a poster; without a shot it fails with the reason', async () => {
+  const { emulator, storageFolder, temporal } = env;
+  const workflows = require.resolve('../../examples/trailer/workflows');
+  const worker = await workerOf('trailers', workflows, createTrailerActivities(storage));
+  const make = (workflowId: string) =>
+    temporal.client.workflow.execute<typeof makeTrailer>('makeTrailer', {
+      taskQueue: 'trailers',
+      workflowId,
+      args: [storyboard],
     });
-
-  it('fails with the failed shot, the reason, and where the others are', async () => {
+  await worker.runUntil(async () => {
     emulator.next('submit', { kind: 'failed-task', code: 'season', message: 'no foxes today' });
-    const { code, out, err } = await run('lacking');
+    const failure = readFailure(await failureOf(make('lacking')));
     const [{ taskId, request } = {}] = emulator.generations();
     const item = storyboard.findIndex(({ prompt }) => prompt === request?.prompt) + 1;
-    expect({ code, out }).toEqual({ code: FAILURES.GenerationFailed.exitCode, out: '' });
-    expect(err).toContain(`(task ${taskId}): code season, no foxes today; item ${item} failed`);
-    expect(err).toMatch(/with 4 stored and 1 failed of 5, listed in file:\S+results\.jsonl/);
+    expect(failure).toMatchObject({ type: 'GenerationFailed', taskId });
+    expect(failure?.message).toContain(`code season, no foxes today; item ${item} failed`);
+    await make('fox');
+  });
+  const folder = join(storageFolder, 'trailers/fox');
+  const film = await readFilm(join(folder, 'trailer.mp4'));
+  const shots = await Promise.all(
+    storyboard.map((_, index) => readFilm(join(folder, `fox-shots-${index + 1}.mp4`))),
+  );
+  expect(picturesOf(film)).toEqual(shots.flatMap(picturesOf));
+  // Ten pictures a second, with no gap between the shots.
+  expect(film.pictures.map(({ at }) => at.toFixed(2))).toEqual(
+    film.pictures.map((_, index) => (index / 10).toFixed(2)),
+  );
+  expect(film).toMatchObject({ tracks: 1, seconds: expect.closeTo(SECONDS) });
+  const page = await readFile(join(folder, 'poster.html'), 'utf8');
+  expect(page.match(/(?<=<video src=")[^"#]+/g)).toEqual(
+    storyboard.map((_, index) => `fox-shots-${index + 1}.mp4`),
+  );
+  expect(page.match(/(?<=<figcaption>)[^<]+/g)).toEqual(storyboard.map(({ prompt }) => prompt));
+});
+
+const STAND_IN = `#!/bin/sh
+[ "$1" = -version ] && exit
+while [ $# -gt 1 ]; do [ "$1" = -i ] && video=$2; shift; done
+/bin/cp "$video" "$1"
+`;
+
+test('each shot of a film begins with the last frame of the one before, and is paid for once however often the film is made', async () => {
+  const { temporal, emulator, storageFolder } = env;
+  // In place of ffmpeg, which a machine need not have: the frame that it takes of a video is the video itself.
+  const ffmpeg = join(storageFolder, 'ffmpeg');
+  await writeFile(ffmpeg, STAND_IN, { mode: 0o755 });
+  const workflows = require.resolve('../../examples/trailer/film/workflows');
+  const worker = await workerOf('films', workflows, createFilmActivities(storage, ffmpeg));
+  const make = () =>
+    temporal.client.workflow.execute<typeof makeFilm>('makeFilm', {
+      taskQueue: 'films',
+      workflowId: 'fox-film',
+      args: [storyboard],
+    });
+  const before = emulator.generations().length;
+  const paid = () => emulator.generations().slice(before);
+  await worker.runUntil(async () => {
+    emulator.next('submit', { kind: 'late', ms: 0 }, { kind: 'refused', status: 400, message: 'no foxes' });
+    expect(readFailure(await failureOf(make()))).toMatchObject({ type: 'InvalidRequest' });
+    expect(paid()).toHaveLength(1);
+    expect(await make()).toMatch(/\/films\/fox-film\/film\.mp4$/);
+    await make();
   });
 
-  it('is one film of all shots in order, and a poster, without any setup', async () => {
-    const { code, out, err } = await embedded.trailer;
-    expect({ code, err }).toEqual({ code: 0, err: expect.stringContaining('Making fox of 5 shots.') });
-    expect(out).toBe('videos/trailers/fox/trailer.mp4\nvideos/trailers/fox/poster.html\n');
-    const folder = join(runs.folder, 'videos/trailers/fox');
-    const film = await readFilm(join(folder, 'trailer.mp4'));
-    const shots = await Promise.all(
-      storyboard.map((_, index) => readFilm(join(folder, `fox-shots-${index + 1}.mp4`))),
-    );
-    expect(film.pictures.map(({ data }) => data)).toEqual(
-      shots.flatMap(({ pictures }) => pictures.map(({ data }) => data)),
-    );
-    // Ten pictures a second, with no gap between the shots.
-    expect(film.pictures.map(({ at }) => at.toFixed(2))).toEqual(
-      film.pictures.map((_, index) => (index / 10).toFixed(2)),
-    );
-    const seconds = storyboard.reduce((sum, { duration = 0 }) => sum + duration, 0);
-    expect(film).toMatchObject({ tracks: 1, seconds: expect.closeTo(seconds) });
+  expect(paid().map(({ request }) => request.prompt)).toEqual(storyboard.map(({ prompt }) => prompt));
+  const folder = join(storageFolder, 'films/fox-film');
+  const shots = await Promise.all(
+    paid().map((_, index) => readFile(join(folder, `fox-film-shot-${index + 1}.mp4`))),
+  );
+  const frames = shots.slice(0, -1).map(sha256Of);
+  expect(paid().map(({ image }) => image?.sha256)).toEqual([undefined, ...frames]);
+  expect(await readFilm(join(folder, 'film.mp4'))).toMatchObject({ seconds: expect.closeTo(SECONDS) });
 
-    const page = await readFile(join(folder, 'poster.html'), 'utf8');
-    expect(page.match(/<video src="[^"#]+/g)).toEqual(
-      storyboard.map((_, index) => `<video src="fox-shots-${index + 1}.mp4`),
-    );
-    expect(page.match(/(?<=<figcaption>)[^<]+/g)).toEqual(storyboard.map(({ prompt }) => prompt));
-  });
+  const { uri } = await storage.write('shot.mp4', 'a video', 'video/mp4');
+  const withoutFfmpeg = createFilmActivities(storage, join(storageFolder, 'nowhere/ffmpeg'));
+  await expect(withoutFfmpeg.takeLastFrame(uri)).rejects.toThrow(NO_FFMPEG);
 });
 
 describe('the Express service', () => {
   const request = { prompt: 'A red fox in the snow', duration: 5 };
-  let service: ExampleService;
+  let server: Server;
+  let stopWorker: () => Promise<void>;
   beforeAll(async () => {
-    service = await startExampleService(env, runs);
+    stopWorker = keepRunning(await env.createWorker({ worker: quickWorkflows() }));
+    const videos = await createVideoClient({ client: env.temporal.client });
+    server = createApp(videos).listen(0, '127.0.0.1');
+    await once(server, 'listening');
   });
-  afterAll(() => service.close());
+  afterAll(async () => {
+    server.close();
+    server.closeAllConnections();
+    await stopWorker();
+  });
 
-  /** Starts a video whose submit is lost, so that it waits for a decision. */
-  const startHeld = async (id: string) => {
-    service.emulator.next('submit', { kind: 'reset' });
-    await service.post('/videos', request, id);
-    await untilProgress(service.videos.handle(`web-video-${id}`), ({ phase }) => phase === 'needs-decision');
-  };
+  const get = (path: string, init?: RequestInit) =>
+    fetch(`http://127.0.0.1:${Object(server.address()).port}${path}`, init);
+  const post = (path: string, body: unknown, key?: string) =>
+    get(path, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', ...(key && { 'idempotency-key': key }) },
+      body: JSON.stringify(body),
+    });
+
+  /** All server-sent events of a video. */
+  async function events(id: string): Promise<{ event: string; data: Record<string, unknown> }[]> {
+    const parts = (await (await get(`/videos/${id}/events`)).text()).matchAll(/^event: (.*)\ndata: (.*)$/gm);
+    return [...parts].map(([, event = '', data = '']) => ({ event, data: JSON.parse(data) }));
+  }
 
   it('generates one video for a repeated request, and streams its progress until it is stored', async () => {
-    const { post, get, events, emulator } = service;
+    const { emulator } = env;
+    const before = emulator.generations().length;
     const answers = [await post('/videos', request, 'fox'), await post('/videos', request, 'fox')];
     expect(answers.map(({ status }) => status)).toEqual([202, 202]);
     expect(answers.map(({ headers }) => headers.get('location'))).toEqual(['/videos/fox', '/videos/fox']);
@@ -112,7 +172,7 @@ describe('the Express service', () => {
     const end = sent.pop();
     expect(new Set(sent.map(({ event }) => event))).toEqual(new Set(['progress']));
     expect(sent.at(-1)?.data).toMatchObject({ phase: 'succeeded' });
-    const [generation, ...others] = emulator.generations();
+    const [generation, ...others] = emulator.generations().slice(before);
     expect(others).toEqual([]);
     expect(end).toMatchObject({ event: 'succeeded', data: { taskId: generation?.taskId } });
 
@@ -134,26 +194,12 @@ describe('the Express service', () => {
     ]);
   });
 
-  it('returns a failure with its status, the task and the advice', async () => {
-    const { post, get, events, emulator } = service;
-    emulator.next('submit', { kind: 'failed-task', code: 'season', message: 'no foxes today' });
-    await post('/videos', request, 'refused');
-    const sent = await events('refused');
-    const failure = {
-      type: 'GenerationFailed',
-      message: expect.stringContaining('no foxes today'),
-      advice: FAILURES.GenerationFailed.advice,
-      taskId: emulator.generations().at(-1)?.taskId,
-    };
-    expect(sent.at(-1)).toEqual({ event: 'failed', data: failure });
-    const found = await get('/videos/refused');
-    expect(found.status).toBe(FAILURES.GenerationFailed.httpStatus);
-    expect(await found.json()).toEqual(failure);
-  });
-
   it('accepts a decision about a lost submit', async () => {
-    const { post, get, events, emulator } = service;
-    await startHeld('held');
+    const { emulator } = env;
+    emulator.next('submit', { kind: 'reset' });
+    await post('/videos', request, 'held');
+    const held = env.videos.handle('web-video-held');
+    await untilProgress(held, ({ phase }) => phase === 'needs-decision');
     expect(await (await get('/videos/held')).json()).toMatchObject({ phase: 'needs-decision' });
     const { taskId } = emulator.generations().at(-1) ?? {};
     const wrong = await post('/videos/held/decision', { decision: 'adopt' });
@@ -164,7 +210,7 @@ describe('the Express service', () => {
   });
 
   it('cancels its videos, and no other workflow', async () => {
-    const { get, post, events, videos, emulator } = service;
+    const { emulator, videos } = env;
     const name = 'another-workflow';
     emulator.next('submit', { kind: 'reset' });
     const other = await videos.start({ request }, { workflowId: name });
@@ -183,13 +229,5 @@ describe('the Express service', () => {
     });
     expect((await get('/videos/cancelled')).status).toBe(FAILURES.Cancelled.httpStatus);
     expect(await other.progress()).toMatchObject({ phase: 'needs-decision' });
-  });
-
-  it('needs no setup, and ends with Ctrl-C', async () => {
-    const example = embedded.service;
-    const url = await untilPrinted(example, /http:\S+/);
-    const answer = await fetch(`${url}/videos/nobody`);
-    example.kill('SIGINT');
-    expect({ status: answer.status, code: await example.ended }).toEqual({ status: 404, code: 0 });
   });
 });
