@@ -233,31 +233,6 @@ test('an item joins the job of its name that a client has made, and never takes 
   });
 });
 
-test('a batch started without our client resumes under its name, and other or wrong requests are refused with a sentence', async () => {
-  await inWorld(env, { jobTimeMs: MINUTE }, async (world) => {
-    const startByType = (batch: object): Promise<BatchResult> =>
-      env.temporal.client.workflow.execute('generateVideos', {
-        taskQueue: world.taskQueue,
-        workflowId: 'plain',
-        args: [batch],
-      });
-    const first = await startByType({ requests: requests(3) });
-    const results = await resultsOf(first);
-    expect(await startByType({ requests: requests(3) })).toEqual(first);
-    // What else the contract refuses is the same for the client and the workflow: test/contract.
-    for (const [refused, sentence] of [
-      [requests(4), 'the name was used for other requests'],
-      [[...requests(1), null], 'requests[1]: '],
-    ] as const) {
-      expect(await failureOf(startByType({ requests: refused }))).toMatchObject({
-        cause: { type: 'videogen.InvalidRequest', message: expect.stringContaining(sentence) },
-      });
-    }
-    expect(await resultsOf(first)).toEqual(results);
-    expect(postsOf(world)).toHaveLength(3);
-  });
-});
-
 test('when every submit is lost, the batch submits at most two windows of items', async () => {
   await inWorld(env, {}, async (world) => {
     world.emulator.next('submit', ...Array.from({ length: 9 }, () => ({ kind: 'reset' }) as const));
