@@ -296,9 +296,9 @@ describe('the requests of a key', () => {
       inPieces('one', JSON.stringify({ image_url: `data:image/png;base64,${'A'.repeat(bytes)}` }));
     const { socket } = send(withImage(30_000_000).slice(0, -100));
     // The gateway counts the bytes when it has read them.
-    while ((await statusOf(withImage(5_000_000))) !== 429) await sleep(50);
+    while ((await statusOf(withImage(4_000_000))) !== 429) await sleep(50);
     socket.destroy();
-    while ((await statusOf(withImage(5_000_000))) !== 400) await sleep(50);
+    while ((await statusOf(withImage(4_000_000))) !== 400) await sleep(50);
   });
 
   it('cannot fill the memory with unfinished bodies, and those of all keys together cannot either', async () => {
