@@ -39,16 +39,16 @@ const decided = (decision) => ({
   },
 });
 
-/** Each history: how the emulator is prepared, and what happens to the job. */
+/** Each history: how the emulator is prepared, and what happens to the job, if more than that it runs. */
 const STORIES = {
   // The estimate comes with the task, and what was charged with the last poll.
-  costs: { isPriced: true, run: (start) => start({ request }) },
+  costs: { isPriced: true },
   'batch-costs': {
     isPriced: true,
     type: 'generateVideos',
     run: (start) => start({ requests: [request, { prompt: 'A hare' }], window: 2 }),
   },
-  well: { run: (start) => start({ request }) },
+  well: {},
   retried: {
     prepare: (emulator) => {
       emulator.next('submit', { kind: 'rate-limited', retryAfter: 30 }, { kind: 'server-error' });
@@ -59,20 +59,16 @@ const STORIES = {
       );
       emulator.next('download', { kind: 'cut', afterBytes: 10 });
     },
-    run: (start) => start({ request }),
   },
   // A poll that a local activity has no time for is made once more by a regular one.
   slow: {
     prepare: (emulator) => emulator.next('status', { kind: 'late', ms: 4_000 }, { kind: 'late', ms: 2_000 }),
-    run: (start) => start({ request }),
   },
   'generation-failed': {
     prepare: (emulator) => emulator.next('submit', { kind: 'failed-task', code: 'foxes', message: 'no' }),
-    run: (start) => start({ request }),
   },
   refused: {
     prepare: (emulator) => emulator.next('submit', { kind: 'refused', status: 400, message: 'no' }),
-    run: (start) => start({ request }),
   },
   deadline: { run: (start) => start({ request, deadline: '20s' }) },
   cancelled: {
@@ -104,7 +100,6 @@ const STORIES = {
   },
   'submit-unconfirmed': {
     prepare: (emulator) => emulator.next('submit', { kind: 'reset' }),
-    run: (start) => start({ request }),
   },
   // Two decisions: resubmit, which is lost again, then adopt.
   held: {
@@ -159,12 +154,10 @@ const STORIES = {
     prepare: (emulator) =>
       emulator.next('status', { kind: 'no-video' }, { kind: 'no-video' }, { kind: 'no-video' }),
     jobTimeMs: 0,
-    run: (start) => start({ request }),
   },
   'video-corrupt': {
     prepare: (emulator) =>
       emulator.next('download', ...Array.from({ length: 5 }, () => ({ kind: 'web-page' }))),
-    run: (start) => start({ request }),
   },
   'deadline-at-submit': {
     prepare: (emulator) => emulator.next('submit', { kind: 'rate-limited', retryAfter: 600 }),
@@ -256,7 +249,7 @@ function anonymous(key, value) {
 }
 
 async function record(name) {
-  const { isPriced, jobTimeMs = 60_000 } = STORIES[name];
+  const { isPriced, jobTimeMs = 60_000, run = (start) => start({ request }) } = STORIES[name];
   const env = await createVideoTestEnvironment({
     emulator: { jobTimeMs, ...(isPriced && { charge: PRICED.charge }) },
   });
@@ -285,7 +278,7 @@ async function record(name) {
     ...(named.length > 0 && { services: Object.fromEntries(named) }),
   });
   await worker.runUntil(async () => {
-    const handle = await STORIES[name].run(start, (ms) => temporal.sleep(ms), submit, {
+    const handle = await run(start, (ms) => temporal.sleep(ms), submit, {
       emulator,
       client: temporal.client,
     });
