@@ -14,7 +14,7 @@ import { join } from 'node:path';
 import { readServerOptions } from '../../../src/config/temporal-config';
 import { findDevServer } from '../../../src/temporal-server';
 import { type ClusterProgram, findClusterProgram, sourcesOf } from '../../support/temporal-cluster';
-import { docker } from '../stack';
+import { docker, dockerLine } from '../stack';
 
 const ROOT = join(__dirname, '../../..');
 /** Marks what we made, so that an image that was pulled is never replaced. */
@@ -107,24 +107,14 @@ function foreignImages(): string[] {
 }
 
 /** Whether there is an image of that name that we did not make. */
-async function isPulled(image: string): Promise<boolean> {
-  try {
-    const { stdout } = await docker([
-      'image',
-      'inspect',
-      '--format',
-      `{{index .Config.Labels "${LABEL}"}}`,
-      image,
-    ]);
-    return stdout.trim() !== 'true';
-  } catch {
-    return false;
-  }
-}
+const isPulled = (image: string): Promise<boolean> =>
+  dockerLine('image', 'inspect', '--format', `{{index .Config.Labels "${LABEL}"}}`, image).then(
+    (label) => label !== 'true',
+    () => false,
+  );
 
 async function makeBase(): Promise<void> {
-  const { stdout } = await docker(['images', '--quiet', BASE]);
-  if (stdout.trim() !== '') return;
+  if ((await dockerLine('images', '--quiet', BASE)) !== '') return;
   say(`${BASE}: Debian by debootstrap, a minute or two`);
   const folder = mkdtempSync(join(tmpdir(), 'videogen-debian-'));
   try {
