@@ -55,7 +55,9 @@ describe('a table that is generated from the code', () => {
   ];
 
   it.each(TABLES)('is on its page, and is printed to be pasted if it differs: %s', (name, page, table) => {
-    expect(readPage(page)).toContain(`<!-- ${name}:start -->\n${table}\n<!-- ${name}:end -->`);
+    const part = `<!-- ${name}:start -->\n${table}\n<!-- ${name}:end -->`;
+    if (!readPage(page).includes(part))
+      throw new Error(`docs/${page} and the code differ. Paste this instead of its ${name}:\n\n${part}\n`);
   });
 });
 
