@@ -1,7 +1,7 @@
 import { copyFile, mkdir, mkdtemp, realpath, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { exports as entryPoints, name, peerDependencies } from '../../package.json';
+import { exports as entryPoints, name, peerDependencies, peerDependenciesMeta } from '../../package.json';
 import { ROOT, run, tarball } from './run';
 
 /** For tests that install: it took half a minute on two busy cores with an empty npm cache. */
@@ -18,16 +18,15 @@ export const SPECIFIERS = Object.entries(entryPoints)
 
 const INSTALL = ['install', '--no-audit', '--no-fund', '--ignore-scripts', '--prefer-offline'];
 
-const lowestOf = (range: string) => /\d+\.\d+\.\d+/.exec(range)?.[0] ?? range;
+const TEMPORAL_PEERS = Object.entries(peerDependencies).filter(([peer]) => peer.startsWith('@temporalio/'));
 
-/** What users install beside the package: each peer at both ends of its range. npm takes the newest version of a range. */
+/** What users install beside the package: the peers of each age, of which npm adds the required ones by itself. */
 export const PEERS = {
-  lowest: Object.entries(peerDependencies).map(([peer, range]) => `${peer}@${lowestOf(range)}`),
-  highest: [
-    // Packages of one release are published one after the other, and name each other exactly.
-    '--legacy-peer-deps',
-    ...Object.entries(peerDependencies).map(([peer, range]) => `${peer}@${range}`),
-  ],
+  oldest: TEMPORAL_PEERS.map(([peer, range]) => `${peer}@${range.replace('^', '')}`),
+  // A program needs the optional ones to import every entry point.
+  newest: Object.entries(peerDependencies)
+    .filter(([peer]) => peer in peerDependenciesMeta && !peer.startsWith('@aws-sdk/'))
+    .map(([peer, range]) => `${peer}@${range}`),
 };
 
 /**

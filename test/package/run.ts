@@ -1,6 +1,6 @@
-import { execFile } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
+import { text } from 'node:stream/consumers';
 import { endWithParent } from '../../src/temporal-server/child-process';
 
 export const ROOT = join(__dirname, '../..');
@@ -18,19 +18,27 @@ export interface Run {
   env?: Record<string, string>;
 }
 
-const start = promisify(execFile);
-
-/** Runs a program until it ends. If it fails, the error has its output. */
-export async function run(program: string, args: string[], { cwd, env }: Run) {
-  const running = start(program, args, {
+/** Runs a program until it ends, with any exit code. */
+export async function runToEnd(program: string, args: string[], { cwd, env }: Run) {
+  const child = spawn(program, args, {
     cwd,
     env: { ...process.env, NO_COLOR: '1', FORCE_COLOR: '0', ...env },
-    maxBuffer: 64 * 1024 * 1024,
+    stdio: ['ignore', 'pipe', 'pipe'],
   });
-  endWithParent(running.child);
-  return await running.catch((cause) => {
-    throw new Error(`${cause.message}${cause.stdout}`, { cause });
+  endWithParent(child);
+  const ended = new Promise<number | null>((resolve, reject) => {
+    child.once('error', reject);
+    child.once('close', resolve);
   });
+  const [code, stdout, stderr] = await Promise.all([ended, text(child.stdout), text(child.stderr)]);
+  return { code, stdout, stderr };
+}
+
+/** Runs a program until it ends. If it fails, the error has its output. */
+export async function run(program: string, args: string[], options: Run) {
+  const { code, stdout, stderr } = await runToEnd(program, args, options);
+  if (code !== 0) throw new Error(`${program} ${args.join(' ')} ended with ${code}:\n${stdout}${stderr}`);
+  return { stdout, stderr };
 }
 
 /** Runs a tool of our node_modules. */
