@@ -45,6 +45,24 @@ test('every link of every page leads to a file and a heading that exist', () => 
   expect(brokenLinks(ROOT, [...files, 'llms.txt'])).toEqual([]);
 });
 
+/** Two paragraphs may end with the same word. */
+const SHORTEST_DOUBLED_CHARS = 12;
+
+/** Without code and tables. */
+function doubledLines(text: string): string[] {
+  const prose = text.replaceAll(/^ *```.*?^ *```$/gms, '').replaceAll(/^ *\|.*$/gm, '');
+  const lines = prose.split('\n').map((line) => line.trim());
+  return lines.filter(
+    (line, index) => line.length >= SHORTEST_DOUBLED_CHARS && lines.indexOf(line) !== index,
+  );
+}
+
+test('no page has the same line of prose twice, which a merge may leave', () => {
+  expect(files.flatMap((file) => doubledLines(read(file)).map((line) => `${file}: ${line}`))).toEqual([]);
+  const fox = 'The quick brown fox';
+  expect(doubledLines(`${fox}\n\njumps over\n\n${fox}\n\n| ${fox} |\n| ${fox} |\n`)).toEqual([fox]);
+});
+
 test('every file, folder and function of ours that a page names exists', () => {
   const texts = files.filter((file) => file !== 'CHANGELOG.md').map(read);
   const named = texts.flatMap((text) =>
