@@ -1,8 +1,7 @@
-import { hash, randomUUID } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { WorkflowNotFoundError } from '@temporalio/client';
 import { RetryRefused } from '../../src/client/refusals';
-import { GRPC_STATUS } from '../../src/contract/error-code';
 import { DecisionRefused } from '../../src/contract/lost-submit';
 import { VideoFailure } from '../../src/contract/video-failure';
 import { reset } from '../support/reset';
@@ -11,10 +10,9 @@ import { note, type Programs } from './programs';
 
 /** What the caller of a job was told in the end. */
 export type Told =
-  | { kind: 'video'; name: string; taskId: string; sha256: string }
-  | { kind: 'failure'; name: string; type: string; message: string; taskId?: string }
-  /** A batch tells how many of each. */
-  | { kind: 'batch'; name: string; succeeded: number; failed: number };
+  | { kind: 'video'; taskId: string; sha256: string }
+  | { kind: 'failure'; type: string; message: string; taskId?: string }
+  | { kind: 'batch' };
 
 export interface CalledJob {
   job: PlannedJob;
@@ -156,11 +154,11 @@ export class Callers {
       const { taskId, video } = await this.again(`result ${name}`, () =>
         this.programs.videos.handle(name).result(),
       );
-      return { kind: 'video', name, taskId, sha256: video.sha256 };
+      return { kind: 'video', taskId, sha256: video.sha256 };
     } catch (error) {
       if (!(error instanceof VideoFailure)) throw error;
       const { type, message, taskId } = error;
-      return { kind: 'failure', name, type, message, ...(taskId && { taskId }) };
+      return { kind: 'failure', type, message, ...(taskId && { taskId }) };
     }
   }
 
@@ -172,10 +170,10 @@ export class Callers {
         await this.again(`start ${name}`, () =>
           this.programs.videos.startBatch({ requests, polling: POLLING }, { workflowId: name }),
         );
-        const { succeeded, failed } = await this.again(`result ${name}`, () =>
+        const { failed } = await this.again(`result ${name}`, () =>
           this.programs.videos.batch(name).result(),
         );
-        if (failed === 0 || retries >= 1) return { kind: 'batch', name, succeeded, failed };
+        if (failed === 0 || retries >= 1) return { kind: 'batch' };
       } catch (error) {
         if (!(error instanceof VideoFailure) || retries > MOST_RETRIES) throw error;
       }
@@ -215,12 +213,11 @@ export class Callers {
       await this.again(`DELETE ${id}`, () => ask(`/v1/videos/${id}`, { method: 'DELETE' }));
       done.push('cancel');
     }
-    const name = `gateway-chaos-${id}`;
     for (;;) {
       const response = await this.again(`GET ${id}`, () => ask(`/v1/videos/${id}`));
       // A DELETE of one that had ended removed it from the list.
       if (response.status === 404 && done.includes('cancel'))
-        return { kind: 'failure', name, type: 'Deleted', message: 'deleted' };
+        return { kind: 'failure', type: 'Deleted', message: 'deleted' };
       const video = Object(await response.json());
       if (video.status === 'completed') {
         const sha256 = await this.again(`content ${id}`, async () => {
@@ -231,11 +228,11 @@ export class Callers {
         });
         if (sha256 !== video.video.sha256)
           called.flaws.push(`the gateway sent ${sha256} as ${video.video.sha256}`);
-        return { kind: 'video', name, taskId: video.service_task_id, sha256 };
+        return { kind: 'video', taskId: video.service_task_id, sha256 };
       }
       if (video.status === 'failed') {
         const { code, message } = video.error;
-        return { kind: 'failure', name, type: code, message, taskId: video.service_task_id ?? undefined };
+        return { kind: 'failure', type: code, message, taskId: video.service_task_id ?? undefined };
       }
       await this.wait(1_000);
     }
@@ -245,8 +242,7 @@ export class Callers {
     const { job, done } = called;
     const { interference, name, kind } = job;
     if (interference === undefined || kind === 'gateway') return;
-    const { workflow, workflowService } = this.programs.client;
-    const handle = workflow.getHandle(name);
+    const handle = this.programs.client.workflow.getHandle(name);
     /** Does it once; not to a job that has ended or not begun. */
     const once = async (what: string, work: () => Promise<unknown>) => {
       try {
@@ -283,19 +279,6 @@ export class Callers {
       }
       case 'reset':
         return once('reset', () => reset(this.programs.client, { workflowId: name }));
-      case 'pause': {
-        const named = { namespace: 'default', workflowId: name, reason: 'chaos', identity: 'chaos' };
-        await once('pause', async () => {
-          const { raw } = await handle.describe();
-          // Server 1.32 would fail that task, and the SDK's core could not read the history.
-          if (raw.pendingWorkflowTask?.state === SCHEDULED) throw new Error('its task waits for a worker');
-          await workflowService.pauseWorkflowExecution({ ...named, requestId: randomUUID() }).catch(gone);
-        });
-        await this.wait(interference.ms);
-        return once('unpause', () =>
-          workflowService.unpauseWorkflowExecution({ ...named, requestId: randomUUID() }).catch(gone),
-        );
-      }
       case 'caller-dies':
         return once('caller dies', async () => {
           await this.programs.videos.start(
@@ -326,13 +309,5 @@ export class Callers {
   }
 }
 
-/** Temporal's numbers for a task that waits for a worker, and for an attempt that runs. */
-const SCHEDULED = 1;
+/** Temporal's number for an attempt that runs. */
 const STARTED = 2;
-const FAILED_PRECONDITION = 9;
-/** It has ended, was paused before, is not paused any more, or this server pauses nothing. */
-const GONE = [GRPC_STATUS.notFound, GRPC_STATUS.unimplemented, FAILED_PRECONDITION];
-
-function gone(error: unknown): void {
-  if (!GONE.includes(Object(error).code)) throw error;
-}

@@ -10,7 +10,6 @@ type Payload = temporal.api.common.v1.IPayload;
 /** One run of a workflow, read from Temporal itself and decrypted without the product. */
 export interface Run {
   workflowId: string;
-  runId: string;
   type: string;
   parentId?: string;
   startMs: number;
@@ -23,7 +22,6 @@ export interface Run {
   failure?: { type: string; message: string; details: Record<string, unknown> };
   /** Decisions that the run accepted, by the ids of the updates. */
   decisions: Map<string, string>;
-  isReset: boolean;
 }
 
 const ENCRYPTED = 'binary/videogen-encrypted';
@@ -91,7 +89,6 @@ async function readRun({ workflowService }: Connection, info: RunInfo, keys: rea
   const failed = last?.workflowExecutionFailedEventAttributes?.failure;
   return {
     workflowId: info.execution?.workflowId ?? '',
-    runId: info.execution?.runId ?? '',
     type: info.type?.name ?? '',
     ...(now.parentExecution?.workflowId && { parentId: now.parentExecution.workflowId }),
     startMs: Number(info.startTime?.seconds ?? 0) * 1_000 + Number(info.startTime?.nanos ?? 0) / 1e6,
@@ -112,7 +109,6 @@ async function readRun({ workflowService }: Connection, info: RunInfo, keys: rea
       },
     }),
     decisions: new Map(events.flatMap(decisionIn)),
-    isReset: events.some((event) => event.workflowTaskFailedEventAttributes?.baseRunId),
   };
 }
 

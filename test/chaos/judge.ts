@@ -115,7 +115,7 @@ function add<K, V>(sets: Map<K, Set<V>>, key: K, value: V): void {
 }
 
 /** Its caller deleted it at the gateway, and nothing is left of it but that it was there. */
-export const DELETED = 'Deleted';
+const DELETED = 'Deleted';
 const JOB_TYPES = ['generateVideo', 'generateVideoWithFallback'];
 
 /** Jobs that adopt a task have no request: they are retries, by their names. */
@@ -345,9 +345,7 @@ function judgeWebhooks(
 
 function judgeRunning(runs: readonly Run[]): string[] {
   return runs.flatMap(({ workflowId, status, type }) =>
-    status === 'RUNNING' || status === 'PAUSED'
-      ? [`${workflowId} (${type}) never ended: it is ${status}`]
-      : [],
+    status === 'RUNNING' ? [`${workflowId} (${type}) never ended`] : [],
   );
 }
 

@@ -36,12 +36,8 @@ export class Line {
     return line;
   }
 
-  get port(): number {
-    return (this.server.address() as AddressInfo).port;
-  }
-
   get address(): string {
-    return `${LOOPBACK}:${this.port}`;
+    return `${LOOPBACK}:${(this.server.address() as AddressInfo).port}`;
   }
 
   get connections(): number {

@@ -1,9 +1,9 @@
 import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { appendFileSync, closeSync, openSync } from 'node:fs';
-import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { endWithParent } from '../../src/temporal-server/child-process';
+import { untilPortOpen } from '../../src/temporal-server/loopback-port';
 
 /** How a part is started, each time anew. */
 export interface Launch {
@@ -16,7 +16,6 @@ export interface Launch {
 }
 
 const READY_WITHIN_MS = 60_000;
-const CHECK_EVERY_MS = 50;
 const AGAIN_AFTER_MS = 300;
 const ENDED_WITHIN_MS = 30_000;
 
@@ -49,11 +48,10 @@ export class Part {
     return this.inTurn(() => this.run());
   }
 
-  /** Kills it, and starts it again after a while; `before` happens in between. */
-  kill(downMs: number, before: () => Promise<void> | void = () => undefined): Promise<void> {
+  /** Kills it, and starts it again after a while. */
+  kill(downMs: number): Promise<void> {
     return this.inTurn(async () => {
       await this.end('SIGKILL');
-      await before();
       await sleep(downMs);
       await this.run();
     });
@@ -106,9 +104,13 @@ export class Part {
         this.endedAlone.push(`${this.name} ended by itself with ${signal ?? code}`);
       return 'ended' as const;
     });
-    const listens =
-      port === undefined ? once(child, 'message') : untilListening(port, () => child.exitCode === null);
-    const ready = listens.then(() => 'ready' as const);
+    const gone = new AbortController();
+    child.once('exit', () => gone.abort());
+    const listens = port === undefined ? once(child, 'message') : untilPortOpen(port, gone.signal);
+    const ready = listens.then(
+      () => 'ready' as const,
+      () => ended,
+    );
     const late = sleep(Math.max(0, givesUpAtMs - Date.now()), 'late' as const, { ref: false });
     const outcome = await Promise.race([ready, ended, late]);
     isReady = outcome === 'ready';
@@ -127,21 +129,4 @@ export class Part {
     child.kill('SIGKILL');
     await ended;
   }
-}
-
-async function untilListening(port: number, goesOn: () => boolean): Promise<void> {
-  while (goesOn()) {
-    const socket = connect(port, '127.0.0.1');
-    const isOpen = await Promise.race([
-      once(socket, 'connect').then(
-        () => true,
-        () => false,
-      ),
-      sleep(1_000, false, { ref: false }),
-    ]);
-    socket.destroy();
-    if (isOpen) return;
-    await sleep(CHECK_EVERY_MS);
-  }
-  return new Promise(() => undefined);
 }

@@ -20,7 +20,6 @@ export type Interference =
   /** Before anybody was told of its task. */
   | { kind: 'terminate-after-post' }
   | { kind: 'reset'; atMs: number }
-  | { kind: 'pause'; atMs: number; ms: number }
   /** Its caller dies, and starts it again under its name. */
   | { kind: 'caller-dies'; atMs: number };
 
@@ -82,9 +81,8 @@ export function makePlan(options: PlanOptions): Plan {
     if (dice < 0.14) return { kind: 'terminate-after-post' };
     if (kind === 'fallback') return undefined;
     if (dice < 0.18) return { kind: 'reset', atMs };
-    if (dice < 0.21) return { kind: 'pause', atMs, ms: between(1_000, 4_000) };
-    if (dice < 0.28) return { kind: 'caller-dies', atMs };
-    return dice < 0.31 ? { kind: 'cancel-in-backoff' } : undefined;
+    if (dice < 0.25) return { kind: 'caller-dies', atMs };
+    return dice < 0.28 ? { kind: 'cancel-in-backoff' } : undefined;
   };
   for (let videos = 0, number = 0; videos < jobs; number++) {
     const dice = random();

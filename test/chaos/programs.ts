@@ -17,8 +17,8 @@ import { type Launch, Part } from './part';
 import { gatewayName, lineNames, numbersTo, type Plan, workerName } from './plan';
 import type { ServiceSettings } from './service-process';
 
-export const TASK_QUEUE = 'chaos';
-export const CALLER = 'chaos';
+const TASK_QUEUE = 'chaos';
+const CALLER = 'chaos';
 const API_KEY = 'the-key-of-the-services';
 const ROOT = join(__dirname, '../..');
 const MAIN = join(ROOT, 'dist/src/cli/main.js');
@@ -299,7 +299,6 @@ export class Programs {
     const port = this.port('temporal');
     const file = join(this.folder, 'temporal.db');
     const args = ['server', 'start-dev', '--ip', '127.0.0.1', '--port', `${port}`, '--headless'];
-    const values = ['frontend.enableServerVersionCheck=false', 'frontend.WorkflowPauseEnabled=true'];
     // Programs are killed here, and no machine loses its power.
     args.push(
       '--db-filename',
@@ -310,7 +309,7 @@ export class Programs {
       'journal_mode=WAL',
     );
     args.push('--log-level', 'error');
-    for (const value of values) args.push('--dynamic-config-value', value);
+    args.push('--dynamic-config-value', 'frontend.enableServerVersionCheck=false');
     return { command: this.options.temporalCli, args, env: this.env(), port };
   }
 

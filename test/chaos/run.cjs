@@ -14,7 +14,6 @@ const { values } = parseArgs({
     break: { type: 'string' },
     // Temporal's server on PostgreSQL, instead of the dev server on a file.
     postgres: { type: 'boolean', default: false },
-    quiet: { type: 'boolean', default: false },
   },
 });
 
@@ -49,7 +48,7 @@ async function startCluster(say) {
 }
 
 async function main() {
-  const say = (line) => values.quiet || process.stderr.write(`${line}\n`);
+  const say = (line) => process.stderr.write(`${line}\n`);
   const { runChaos } = require('./chaos-run.ts');
   const { DefaultLogger, Runtime } = require('@temporalio/worker');
   const telemetryOptions = { logging: { filter: 'OFF' } };
