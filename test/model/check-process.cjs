@@ -23,11 +23,7 @@ process.on('message', async (share) => {
     // Each share has a server of its own: the test server forgets nothing.
     const runner = await ScriptRunner.open(code);
     const { seed } = fc.readConfigureGlobal();
-    const report = await checkScripts(
-      runner,
-      { ...share, seed },
-      { mayFailOnce: true, onFailure: (script) => process.stderr.write(`${script}\n`) },
-    );
+    const report = await checkScripts(runner, { ...share, seed }, true);
     await runner.close();
     process.send({ report });
   } catch (error) {

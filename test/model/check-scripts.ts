@@ -29,28 +29,23 @@ export interface ShareReport {
   /** How many jobs these had, and how many runs those: more, as they continue as new. */
   jobs: number;
   runs: number;
-  /** How many of which kind ended how. */
-  outcomes: Record<string, number>;
   /** The first script that failed, as small as it could be made, with what is wrong. */
   failure?: string;
   /** Scripts that failed among others and not alone, as they are where `mayFailOnce`. */
   failedOnce: string[];
 }
 
-interface CheckOptions {
-  onFailure?(script: string): void;
-  /** A script that does not fail alone ends nothing, but is listed: hours of runs share a machine with other work. */
-  mayFailOnce?: boolean;
-}
-
-/** Runs the scripts of a share in groups, and compares what happened with the model, until one fails. */
+/**
+ * Runs the scripts of a share in groups, and compares what happened with the model, until one fails. Where it `mayFailOnce`, one
+ * that does not fail alone ends nothing, but is listed: hours of runs share a machine with other work.
+ */
 export async function checkScripts(
   runner: ScriptRunner,
   share: Share,
-  { onFailure, mayFailOnce = false }: CheckOptions = {},
+  mayFailOnce = false,
 ): Promise<ShareReport> {
   const drawn = fc.sample(scripts, { seed: seedOf(share), numRuns: share.scripts });
-  const report: ShareReport = { scripts: 0, jobs: 0, runs: 0, outcomes: {}, failedOnce: [] };
+  const report: ShareReport = { scripts: 0, jobs: 0, runs: 0, failedOnce: [] };
   const groups = [drawn.slice(0, FIRST_AT_ONCE)];
   for (let from = FIRST_AT_ONCE; from < drawn.length; from += AT_ONCE)
     groups.push(drawn.slice(from, from + AT_ONCE));
@@ -64,7 +59,7 @@ export async function checkScripts(
       if (waitedTooLong(observed) && (await problemsOf(runner, script)).length === 0) continue;
       // At once: the smallest takes minutes to find.
       const found = [`script ${share.from + index + 1} fails:`, ...asCase(script, problems)].join('\n');
-      onFailure?.(found);
+      process.stderr.write(`${found}\n`);
       if (mayFailOnce && !(await failsAgain(runner, script))) {
         report.failedOnce.push(found);
         continue;
@@ -120,7 +115,7 @@ async function shrink(
     interruptAfterTimeLimit: SHRINK_MS,
   });
   const lines = asCase(smallest.script, smallest.problems);
-  return [`script ${share.from + index + 1}, as a case for cases.ts:`, ...lines].join('\n');
+  return [`script ${share.from + index + 1}, as a case for model.test.ts:`, ...lines].join('\n');
 }
 
 function asCase(script: Script, problems: string[]): string[] {
@@ -130,13 +125,8 @@ function asCase(script: Script, problems: string[]): string[] {
   ];
 }
 
-function count(report: ShareReport, { script: { kind }, jobs, parent }: Observed): void {
-  const events = kind === 'job' ? (jobs[0]?.events ?? []) : parent;
-  const end = events.at(-1);
-  const outcome = end?.kind !== 'end' ? 'none' : 'failed' in end.outcome ? end.outcome.failed : 'succeeded';
+function count(report: ShareReport, { jobs }: Observed): void {
   report.scripts += 1;
   report.jobs += jobs.length;
   report.runs += jobs.flatMap((job) => job.events).filter((event) => event.kind === 'run').length;
-  const name = `${kind} ${outcome}`;
-  report.outcomes[name] = (report.outcomes[name] ?? 0) + 1;
 }

@@ -216,10 +216,16 @@ export class ScriptRunner {
 
   /** Rejects when the server skips no more time. */
   private async noticeRealTime(starts: WorkflowStart[], signal: AbortSignal): Promise<never> {
+    const { temporal } = this.env;
+    /** A server that has stopped may not answer at all. */
+    const readClock = () =>
+      temporal.connection
+        .withDeadline(Date.now() + STALLED_AFTER_MS, () => temporal.currentTimeMs())
+        .catch((error: unknown) => Promise.reject(new Stalled(`its clock cannot be read: ${error}`)));
     for (;;) {
-      const fromMs = await this.env.temporal.currentTimeMs();
+      const fromMs = await readClock();
       await sleep(STALLED_AFTER_MS, undefined, { signal });
-      const passedMs = (await this.env.temporal.currentTimeMs()) - fromMs;
+      const passedMs = (await readClock()) - fromMs;
       if (passedMs >= 2 * STALLED_AFTER_MS) continue;
       const open = starts.filter(({ workflowId }) => this.scripts.get(workflowId)?.isRunning);
       throw new Stalled(
