@@ -391,13 +391,15 @@ describe('of videos that are made while everything fails', () => {
     { atMs: 4_500, kind: 'kill', part: 'service', downMs: 500 },
   ];
   const inSuite = { jobs: 14, lengthMs: 6_000, gateways: 0, events: EVENTS };
-  const size = atLength<Partial<ChaosOptions>>(inSuite, { jobs: 30, lengthMs: 40_000, gateways: 1 });
+  const size = atLength<Omit<ChaosOptions, 'seed' | 'temporalCli'>>(inSuite, {
+    jobs: 30,
+    lengthMs: 40_000,
+    gateways: 1,
+  });
 
   test('none is lost, paid twice, corrupt or left behind', async () => {
     const { flaws, lost, paidTwice, corrupt, leftBehind, table } = await runChaos({
       seed: 'fox',
-      jobs: 1,
-      lengthMs: 1,
       workers: 2,
       temporalCli: process.env.VIDEOGEN_TEMPORAL_CLI ?? '',
       ...size,
