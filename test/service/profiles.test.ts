@@ -135,6 +135,17 @@ describe('a profile', () => {
     expect(problemOf({ request })).toContain(problem);
   });
 
+  it.each([
+    ...['requestFields', 'headers', 'refusals.limited', 'refusals.taskMayExist', 'refusals.noTask'],
+    ...['refusals.failed', 'refusals.content', 'states.queued'],
+  ])('may have the example that its problem with %s gives', (path) => {
+    const withValue = (value: unknown) =>
+      path.split('.').reduceRight((inner, key) => ({ [key]: inner }), value as object);
+    const [, example = ''] = /, such as (.*)$/.exec(problemOf(withValue(5))) ?? [];
+    expect(example).not.toMatch(/^(\[\]|\{\})$/);
+    expect(parseProfile(withValue(JSON.parse(example)))).toMatchObject({ ok: true });
+  });
+
   it('with several problems is refused with all of them, and with the first of very many', () => {
     expect(problemOf({ read: { taskID: 'x' }, paths: { task: '/tasks' } })).toBe(
       'paths.task must be a path that begins with / and contains {taskId}, such as "/v1/videos/{taskId}"; read.taskID is not known, there can be within, taskId, state, progress, video, code, message, charged',

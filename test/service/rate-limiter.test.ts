@@ -157,6 +157,8 @@ describe('the rate limiter for submits', () => {
     );
     expect(play('limited +3000 passed passed limited ?')).toBe('0/1500');
     expect(play('limited +3001 passed passed limited ?')).toBe('0/59000');
+    expect(play('limited +1000 passed +2000 passed limited ?')).toBe('0/1500');
+    expect(play('limited +1000 passed +2001 passed limited ?')).toBe('0/59000');
     expect(play(`${TWO_A_SECOND} +30000 ? passed ? passed ? passed ?`)).toBe('4 2/500 1/500 0/500');
   });
 
@@ -176,6 +178,11 @@ describe('the rate limiter for submits', () => {
     expect(play(`${TWO_A_SECOND} ${times(12, '+500 passed')} ${times(6, 'wait limited')}`)).toBe(
       '409 491 982 1963 4234 4234',
     );
+  });
+
+  it('uses no slots for a pace that has proved itself, or that was refused instead of a slot', () => {
+    expect(play(`${TWO_A_SECOND} ${times(12, 'wait passed')} ${times(13, 'ended')} ?`)).toMatch(/ 0\/467$/);
+    expect(play('limited +1000 ended passed ended passed +1000 ended limited ended ?')).toBe('0/1000');
   });
 
   it('probes when a pace was not refused for ten minutes', () => {

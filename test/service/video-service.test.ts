@@ -1,6 +1,6 @@
 import dns, { type LookupAddress } from 'node:dns';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
-import { trace } from '@opentelemetry/api';
+import { type Attributes, type SpanOptions, SpanStatusCode, trace } from '@opentelemetry/api';
 import { TASK_ID_RULE } from '../../src/contract/input-rules';
 import { BRIEF_POLICY, POLL_POLICY, SUBMIT_POLICY } from '../../src/contract/policies';
 import type { VideoRequest } from '../../src/contract/request';
@@ -496,6 +496,8 @@ describe('an answer in an encoding, although none was requested,', () => {
     ['br', brotliCompressSync(TASK)],
     // Some servers mean the charset, and some proxies have already decoded the body.
     ['utf-8', Buffer.from(TASK)],
+    // The longest that is read.
+    ['identity', Buffer.from(TASK.padEnd(1024 * 1024))],
     ['gzip', Buffer.from(`\n ${TASK}`)],
   ])('is read: %s', async (encoding, body) => {
     expect(await submitTo(encoding, body)).toMatchObject({ taskId: 'task-1' });
@@ -525,6 +527,26 @@ describe('OpenTelemetry', () => {
     const startSpan = what === 'start' ? broken : () => span;
     trace.setGlobalTracerProvider({ getTracer: () => ({ startSpan }) } as never);
     expect(await submit(connect((await serve(acceptTask)).url))).toMatchObject({ taskId: 'task-1' });
+  });
+
+  it('gets a span for each call, which failed from HTTP 400 on', async () => {
+    const said: unknown[] = [];
+    const startSpan = (name: string, { attributes }: SpanOptions) => ({
+      setAttributes: (more: Attributes) => said.push([name, { ...attributes, ...more }]),
+      setStatus: (status: object) => said.push(status),
+      end: () => said.push('end'),
+    });
+    trace.setGlobalTracerProvider({ getTracer: () => ({ startSpan }) } as never);
+    const statuses = [202, 400];
+    const server = await serve((request) => reply(request, { status: statuses.shift() }));
+    const service = connect(server.url);
+    await service.status('t');
+    await expect(service.status('t')).rejects.toThrow();
+    const spanOf = (status: number) => [
+      'GET',
+      { 'http.request.method': 'GET', 'http.response.status_code': status },
+    ];
+    expect(said).toEqual([spanOf(202), 'end', spanOf(400), { code: SpanStatusCode.ERROR }, 'end']);
   });
 
   it('is not needed for calls', async () => {
