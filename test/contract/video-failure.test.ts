@@ -92,17 +92,8 @@ describe('whether a failure was charged for', () => {
 });
 
 describe('the failure table', () => {
-  it('has sentences for people, and HTTP statuses that mean an error', () => {
-    for (const [, row] of ROWS) {
-      expect(row.meaning).toMatch(/^[A-Z].*[^.\s]$/);
-      expect(row.advice).toMatch(/^[A-Z].*[^.\s]\.$/);
-      expect(`${row.meaning}${row.advice}`).not.toMatch(/[|\n`]/);
-      expect(row.httpStatus).toBeGreaterThanOrEqual(400);
-      expect(row.httpStatus).toBeLessThan(600);
-    }
-  });
-
-  it('has exit codes that are all different, and neither success nor the code of a crash', () => {
+  it('has HTTP statuses that mean an error, and exit codes that are all different and no crash', () => {
+    expect(ROWS.filter(([, { httpStatus }]) => httpStatus < 400 || httpStatus > 599)).toEqual([]);
     const codes = ROWS.map(([, { exitCode }]) => exitCode);
     expect(new Set(codes).size).toBe(codes.length);
     // From 126 on a code is the shell's own: not found, not executable, ended by a signal.

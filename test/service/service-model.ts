@@ -49,8 +49,6 @@ export interface Simulation {
   pollDelayMs?: Range;
   /** From taking a submit to asking for its permit; longer on a busy machine. */
   pickUpMs?: Range;
-  /** How often the whole process stands still, and for how long: a busy machine. */
-  stalls?: { everyMs: Range; forMs: Range };
 }
 
 const LENGTH_MS = 600_000;
@@ -60,27 +58,16 @@ const MOST_AT_ONCE = 8;
 
 /** One worker with more jobs than the service takes: which share of the limit it uses, and how many submits are refused. */
 export function simulate(service: LimitedService, setting: Simulation) {
-  const { seed, taskMs, pollDelayMs = [200, 2_500], pickUpMs = [5, 60], stalls } = setting;
+  const { seed, taskMs, pollDelayMs = [200, 2_500], pickUpMs = [5, 60] } = setting;
   const random = seededRandom(String(seed));
   const within = ([least, most]: Range) => least + random() * (most - least);
   const agenda: { atMs: number; event: () => void }[] = [];
   let now = 0;
-  const at = (atMs: number, event: () => void) => {
+  const after = (ms: number, event: () => void) => {
+    const atMs = now + ms;
     const next = agenda.findIndex((other) => other.atMs > atMs);
     agenda.splice(next === -1 ? agenda.length : next, 0, { atMs, event });
   };
-  let standsUntil = 0;
-  /** What the service does. */
-  const later = (ms: number, event: () => void) => at(now + ms, event);
-  /** What the worker does: not before it goes on. */
-  const after = (ms: number, event: () => void) =>
-    later(ms, () => (now < standsUntil ? at(standsUntil, event) : event()));
-  const stall = ({ everyMs, forMs }: NonNullable<Simulation['stalls']>) =>
-    later(within(everyMs), () => {
-      standsUntil = now + within(forMs);
-      stall({ everyMs, forMs });
-    });
-  if (stalls) stall(stalls);
   const limiter = new RateLimiter({ clock: () => now });
   let [reserved, posts, refused, busyMs, lastTimer] = [0, 0, 0, 0, 0];
 
@@ -103,7 +90,7 @@ export function simulate(service: LimitedService, setting: Simulation) {
       after(5, finish);
       return;
     }
-    later(within(ONE_WAY_MS), () => {
+    after(within(ONE_WAY_MS), () => {
       const outcome = post();
       after(within(ONE_WAY_MS), () => {
         permit.release(outcome);
@@ -119,7 +106,7 @@ export function simulate(service: LimitedService, setting: Simulation) {
       return { kind: 'limited' };
     }
     busyMs += Math.min(taskMs, LENGTH_MS - now);
-    later(taskMs, () => service.taskEnded());
+    after(taskMs, () => service.taskEnded());
     after(taskMs + within(pollDelayMs), () => limiter.recordTaskEnd());
     return { kind: 'passed' };
   };

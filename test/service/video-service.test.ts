@@ -73,7 +73,8 @@ describe('a submit', () => {
   });
 
   it('goes out on a connection of its own, and polls share one until the service is closed', async () => {
-    const server = await serve(acceptTask);
+    const headers = { connection: 'keep-alive', 'keep-alive': 'timeout=300' };
+    const server = await serve((request) => replyJson(request, { task_id: 'task-1' }, { headers }));
     const service = connect(server.url);
     await service.status('task-1');
     for (let i = 0; i < 2; i++) await submit(service);
