@@ -66,6 +66,11 @@ describe('a recording contains', () => {
     }
   });
 
+  it('no more of a long text than is ever read', () => {
+    expect(JSON.parse(bodyOf({ a: 'x'.repeat(30_000) })).a).toHaveLength(20_000);
+    expect(bodyOf('x '.repeat(100_000))).toHaveLength(150_000);
+  });
+
   it('no header that may have a secret, and no secret in the others', () => {
     const headers = {
       'content-type': 'application/json',

@@ -131,7 +131,8 @@ describe('a poll', () => {
     [{ error: { code: 'internal', message: 'Try later' } }, 'unknown', 'internal: Try later'],
     [{ status: 'error', id: 'req-7', message: 'Try later' }, 'unknown', 'error'],
     [{ status: 'error', id: 'task-1', message: 'No frames' }, 'failed', 'error'],
-    ...['timeout', 'timed out'].map((word) => [{ status: word, id: 'req-7' }, 'unknown', word] as const),
+    [{ status: 'timeout', id: 'req-7' }, 'unknown', 'timeout'],
+    [{ status: 'timed out', id: 'req-7' }, 'unknown', 'timed out'],
   ])('ends no paid task by an error that may be about the call: %j', async (body, state, word) => {
     const server = await serve((request) => replyJson(request, body));
     expect(await connect(server.url).status('task-1')).toMatchObject({ task: { state, word } });
