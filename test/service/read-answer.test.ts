@@ -204,7 +204,7 @@ describe("the service's own code and message", () => {
     expect(trace(body, { status: 400 }).serviceMessage).toEqual(serviceMessage);
   });
 
-  it.each([0, 200, '0', 'SUCCESS', 'ok'])('have no code when it is %j', (code) => {
+  it.each([0, 200, '0', '00', 'SUCCESS', 'ok'])('have no code when it is %j', (code) => {
     const message = 'All is well';
     for (const body of [{ code, message }, { error: { code, message } }])
       expect(trace(body).serviceMessage).toEqual({ message });
