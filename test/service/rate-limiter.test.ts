@@ -16,7 +16,7 @@ const limited = (retryAfterMs?: number): CallOutcome => ({ kind: 'limited', retr
 type Granted = Extract<Permit, { granted: true }>;
 
 function setUp() {
-  let now = 5_000;
+  let now = 5_250;
   const rateLimiter = new RateLimiter({ clock: () => now });
   const acquire = (call: Call = 'submit'): Granted => {
     const permit = rateLimiter.acquire(call);
