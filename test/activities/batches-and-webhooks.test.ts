@@ -3,7 +3,7 @@ import { WorkflowFailedError, WorkflowNotFoundError } from '@temporalio/client';
 import { ApplicationFailure, RetryState, TerminatedFailure } from '@temporalio/common';
 import type { VideoActivities } from '../../activities';
 import type { ItemResult } from '../../src/contract/batch';
-import { COST_MEMO, LOST_SUBMIT_MEMO, TASK_ID_MEMO } from '../../src/contract/names';
+import { COST_MEMO, IDENTITY_MEMO, LOST_SUBMIT_MEMO, TASK_ID_MEMO } from '../../src/contract/names';
 import { RECORD_WITHIN_MS, REQUEST_BYTES_AT_ONCE, REQUESTS_AT_ONCE } from '../../src/contract/policies';
 import type { VideoRequest } from '../../src/contract/request';
 import { LARGEST_REQUESTS_FILE_BYTES } from '../../src/contract/sizes';
@@ -11,16 +11,23 @@ import { createFailure, readFailure, type VideoFailure } from '../../src/contrac
 import type { WebhookDelivery } from '../../src/contract/webhook';
 import { workflowIdOf } from '../../src/gateway/task-names';
 import { type ServiceProfile, verifyWebhook, type WebhookOptions } from '../../src/service';
-import { StorageFault, type VideoStorage } from '../../src/storage';
+import { digestOfJob, JobRecord, StorageFault, type VideoStorage } from '../../src/storage';
 import { freePort } from '../../src/temporal-server/loopback-port';
 import { type RawRequest, type RawServer, reply, startRawServer } from '../service/raw-server';
 import { WEBHOOK_SECRET } from '../support/webhook-receiver';
-import { startAttempt } from './activity-world';
+import { asJob, startAttempt } from './activity-world';
 import { createMemoryWorld, inMemory } from './memory-world';
 
 const FROM = 'in/foxes.jsonl';
 const NOTHING = { done: '', succeeded: 0, failed: 0, spent: { sums: [], unknown: 0 } };
 const RESULTS = 'batches/foxes/results.jsonl';
+/** No test calls them. */
+const IDLE = {
+  start: () => Promise.reject(new Error('not asked')),
+  status: () => Promise.reject(new Error('not asked')),
+  open: () => Promise.reject(new Error('not asked')),
+};
+const SERVICES = { a: IDLE, b: IDLE, c: IDLE };
 
 type Input<Name extends keyof VideoActivities> = Parameters<VideoActivities[Name]>[0];
 
@@ -353,7 +360,11 @@ describe('who waits for a job that somebody else has started', () => {
   const before = new Date(SCHEDULED_MS - 1);
 
   /** What the activity answers about a job that Temporal describes so, and that ended with this. */
-  function awaitJob(described: Described | undefined, end: () => Promise<unknown> = async () => 'result') {
+  function awaitJob(
+    described: Described | undefined,
+    end: () => Promise<unknown> = async () => 'result',
+    input: Partial<Input<'awaitJob'>> = {},
+  ) {
     const describe = async () => {
       if (described === undefined) throw new WorkflowNotFoundError('gone', 'fox', undefined);
       return { workflowId: 'fox', runId: 'run', raw: {}, ...described };
@@ -361,7 +372,7 @@ describe('who waits for a job that somebody else has started', () => {
     const client = { workflow: { getHandle: () => ({ describe, result: end }) } };
     const { activities } = createMemoryWorld();
     const info = { scheduledTimestampMs: SCHEDULED_MS };
-    return startAttempt(activities.awaitJob, { name: 'fox' }, info, [], client).result;
+    return startAttempt(activities.awaitJob, { name: 'fox', ...input }, info, [], client).result;
   }
 
   it('asks again while it runs, and is told at once when it needs a decision', async () => {
@@ -372,12 +383,37 @@ describe('who waits for a job that somebody else has started', () => {
     // It is being submitted again.
     const raw = { pendingActivities: [{}] };
     await expect(awaitJob({ memo, raw })).rejects.toThrow('still runs');
+    // It has a task after all, its caller knows, or somebody else wrote the memo.
+    const adopted = { ...memo, [TASK_ID_MEMO]: 'task-1' };
+    const others = [awaitJob({ memo: adopted }), awaitJob({ memo: { [LOST_SUBMIT_MEMO]: 7 } })];
+    for (const asked of [...others, awaitJob({ memo }, undefined, { isHeld: true })])
+      await expect(asked).rejects.toMatchObject({ type: 'JobStillRuns', category: 'BENIGN' });
+    expect(await awaitJob({ memo, raw: { pendingActivities: [] } })).toEqual({ heldSince });
+  });
+
+  it('gets nothing of a job that is for something else', async () => {
+    const identity = { request: { prompt: 'A red fox' } };
+    const memo = { [IDENTITY_MEMO]: identity };
+    const found = (described: Described, prompt: string) =>
+      awaitJob(described, undefined, { identity: { request: { prompt } } });
+    expect(await found({ closeTime: before, memo }, 'A red fox')).toMatchObject({ result: 'result' });
+    for (const described of [{ memo }, {}])
+      expect(await found({ closeTime: before, ...described }, 'An owl')).toEqual({
+        hadEnded: true,
+        failure: 'InvalidRequest',
+        details: {
+          message: expect.stringContaining('fox is the name of another job'),
+          advice: 'Choose another name.',
+        },
+      });
   });
 
   it('gets its result, and learns whether it had ended before', async () => {
     expect(await awaitJob({ closeTime: before })).toEqual({ hadEnded: true, result: 'result' });
     const later = new Date(SCHEDULED_MS + 1);
     expect(await awaitJob({ closeTime: later })).toEqual({ hadEnded: false, result: 'result' });
+    const since = { sinceMs: SCHEDULED_MS + 1 };
+    expect(await awaitJob({ closeTime: later }, undefined, since)).toMatchObject({ hadEnded: true });
   });
 
   it('gets its failure, with what its memo says was paid for', async () => {
@@ -397,6 +433,83 @@ describe('who waits for a job that somebody else has started', () => {
       failure: 'Unexpected',
       details: { message: expect.stringContaining('a bug') },
     });
-    expect(await awaitJob(undefined)).toMatchObject({ hadEnded: true, failure: 'Cancelled' });
+    const deleted = { message: 'its job was never started, or is deleted' };
+    expect(await awaitJob(undefined)).toEqual({ hadEnded: true, failure: 'Cancelled', details: deleted });
+    const unreachable = () => Promise.reject(new Error('no route'));
+    await expect(awaitJob({ closeTime: before }, unreachable)).rejects.toThrow('no route');
+  });
+});
+
+describe('a job with several services begins', () => {
+  const request = { prompt: 'A red fox' };
+  const ended = { closeTime: new Date() };
+  /** The jobs of the fox that Temporal still has, and whose names it was asked about. */
+  function findTurn(jobs: Record<string, object>, input: Partial<Input<'findTurn'>> = {}) {
+    const asked: string[] = [];
+    const getHandle = (name: string) => ({
+      describe: async () => {
+        asked.push(name);
+        if (jobs[name] === undefined) throw new WorkflowNotFoundError('gone', name, undefined);
+        return jobs[name];
+      },
+    });
+    const { activities } = createMemoryWorld(undefined, { services: SERVICES, storage });
+    const given = { request, services: ['a', 'b', 'c'], isVouchedFor: false, ...input };
+    const client = { workflow: { getHandle } };
+    return { asked, turn: startAttempt(activities.findTurn, given, asJob('fox'), [], client).result };
+  }
+
+  test.each<[what: string, jobs: Record<string, object>, paidAt: string | undefined, turn: number]>([
+    ['at the first when no run before has got further', {}, undefined, 0],
+    ['at the first when the others have ended and paid nothing', { 'fox.b': ended }, undefined, 0],
+    ['where a job of a run before still runs', { 'fox.b': {} }, undefined, 1],
+    ['at the last of those, after whom others were refused', { 'fox.b': {}, 'fox.c': {} }, undefined, 2],
+    ['where something may have been paid, after Temporal deleted it', {}, 'fox.b', 1],
+    ['where something may have been paid, also if one before it runs', { 'fox.b': {} }, 'fox.c', 2],
+  ])('%s', async (_what, jobs, paidAt, turn) => {
+    if (paidAt !== undefined) {
+      const owner = { namespace: 'test', job: paidAt };
+      const record = new JobRecord(storage, owner, digestOfJob(owner, request));
+      await record.add({ event: 'sending', request });
+    }
+    const found = findTurn(jobs);
+    expect(await found.turn).toBe(turn);
+    expect(found.asked).toEqual(['fox.c', 'fox.b'].slice(0, 3 - Math.max(turn, 1)));
+  });
+
+  test('only if its worker has all of them, or its caller knows that workers do', async () => {
+    const services = ['a', 'gone'];
+    expect(await failed(findTurn({}, { services }).turn)).toMatchObject({
+      type: 'InvalidRequest',
+      details: { message: expect.stringContaining('no service gone') },
+    });
+    expect(await findTurn({}, { services, isVouchedFor: true }).turn).toBe(0);
+  });
+});
+
+describe('a worker says', () => {
+  test('where its jobs are submitted and downloaded, who hears of them, and that it lacks their service', async () => {
+    const queues = { submit: 'paid', download: 'big', servedHere: true };
+    const webhooks = { secret: () => WEBHOOK_SECRET, url: 'https://example.com/hooks' };
+    const { routeJob } = createMemoryWorld(undefined, { services: SERVICES, queues, webhooks }).activities;
+    const route = { ...queues, hasReceiver: true };
+    for (const service of [undefined, 'b']) expect(await routeJob({ service })).toEqual(route);
+    const problem = expect.stringContaining('no service gone');
+    expect(await routeJob({ service: 'gone' })).toEqual({ ...route, problem });
+    expect(await createMemoryWorld().activities.routeJob({})).toEqual({});
+  });
+
+  test.each([
+    [[{ identity: 'worker' }], true],
+    [[], false],
+    [undefined, false],
+  ])('whether anybody serves a queue, whose pollers are %j: %j', async (pollers, isServed) => {
+    const describeTaskQueue = jest.fn(async () => ({ pollers }));
+    const client = { connection: { workflowService: { describeTaskQueue } } };
+    const { activities } = createMemoryWorld();
+    const asked = startAttempt(activities.isServed, { queue: 'big' }, {}, [], client);
+    expect(await asked.result).toBe(isServed);
+    const queue = { namespace: 'test', taskQueue: { name: 'big' }, taskQueueType: 2 };
+    expect(describeTaskQueue).toHaveBeenCalledWith(queue);
   });
 });

@@ -368,6 +368,30 @@ describe('a recorded request', () => {
     expect(request.prompt).toMatch(/^A fox as in .* and in the snow$/);
   });
 
+  const cut = (text: string, chars: number) => `${text}… (${chars} characters)`;
+  test.each<[what: string, given: unknown, onRecord: unknown]>([
+    ['an image, of which the type is kept', ' DATA:image/png;base64,AAAA', cut('DATA:image/png,', 27)],
+    ['what only looks like one', `data:${'x'.repeat(200)}`, cut(`data:${'x'.repeat(95)},`, 205)],
+    ['a link with a query', ' https://example.com/fox.png?size=2#a', 'https://example.com/fox.png?…'],
+    ['a link without one', 'http://example.com/fox.png', 'http://example.com/fox.png'],
+    ['what is no link', 'https://', 'https://'],
+    [
+      'a text that mentions them',
+      'not data: nor https://me:x@example.com/',
+      'not data: nor https://…@example.com/',
+    ],
+    ['a long text', 'x'.repeat(10_000), 'x'.repeat(10_000)],
+    ['a longer one', 'x'.repeat(10_001), cut('x'.repeat(10_000), 10_001)],
+    ['values of other kinds', [null, 7, true, { deep: [1.5] }], [null, 7, true, { deep: [1.5] }]],
+    [
+      'a long list',
+      ['x'.repeat(5_000), 'y'.repeat(5_000)],
+      cut(`["${'x'.repeat(5_000)}","${'y'.repeat(4_995)}`, 10_007),
+    ],
+  ])('has %s', async (_what, extra, onRecord) => {
+    expect((await recorded({ extra })).request).toEqual({ prompt: 'A fox', extra: onRecord });
+  });
+
   test('fits into an entry, however large it is, or it could never be sent', async () => {
     const long = Array.from({ length: 200_000 }, (_, index) => index % 10);
     expect((await recorded({ long })).bytes).toBeLessThan(MIB / 2);
@@ -453,16 +477,16 @@ describe('a job that adopts a task', () => {
   };
 
   test.each<
-    [what: string, state: string | Error, onRecord: 'stored' | 'forgotten' | 'task', isFree: boolean]
+    [what: string, isFree: boolean, state: string | Error, onRecord: 'stored' | 'forgotten' | 'task']
   >([
-    ['runs', 'RUNNING', 'task', false],
-    ['has its video', 'COMPLETED', 'task', false],
-    ['failed', 'FAILED', 'task', true],
-    ['was deleted in Temporal', DELETED, 'task', true],
-    ['was deleted in Temporal and has its video on record', DELETED, 'stored', false],
-    ['ended before it could hand its video over', 'TERMINATED', 'stored', true],
-    ['was forgotten', 'COMPLETED', 'forgotten', true],
-  ])('gets the task of another one that %s: %s, %s, %j', async (_what, state, onRecord, isFree) => {
+    ['runs', false, 'RUNNING', 'task'],
+    ['has its video', false, 'COMPLETED', 'task'],
+    ['failed', true, 'FAILED', 'task'],
+    ['was deleted in Temporal', true, DELETED, 'task'],
+    ['was deleted in Temporal and has its video on record', false, DELETED, 'stored'],
+    ['ended before it could hand its video over', true, 'TERMINATED', 'stored'],
+    ['was forgotten', true, 'COMPLETED', 'forgotten'],
+  ])('gets the task of another one that %s: %j', async (_what, isFree, state, onRecord) => {
     await adopt({}, { job: OWL }).result;
     const record = recordOf(OWL);
     await record.read();

@@ -293,6 +293,61 @@ const scheduledNow = () => ({
   currentAttemptScheduledTimestampMs: Date.now(),
 });
 
+describe('a submit that no worker took for a while', () => {
+  interface Described {
+    type: string;
+    cancelled?: boolean;
+    parent?: string;
+  }
+  const job = (more: Partial<Described> = {}): Described => ({ type: 'generateVideo', ...more });
+  /** Submits after so long, at a Temporal that describes these workflows, of which the job is the first. */
+  function submitAfter(waitedMs: number, workflows: Described[]) {
+    const asked: string[] = [];
+    const getHandle = (workflowId: string) => ({
+      describe: async () => {
+        const { type, cancelled, parent } = workflows[asked.push(workflowId) - 1] ?? job();
+        if (type === '') throw new Error('no route');
+        const parentExecution = parent === undefined ? undefined : { workflowId: parent, runId: 'run-2' };
+        const workflowExtendedInfo = cancelled === undefined ? undefined : { cancelRequested: cancelled };
+        return { type, raw: { workflowExtendedInfo, workflowExecutionInfo: { parentExecution } } };
+      },
+    });
+    const sinceMs = Date.now() - waitedMs;
+    const scheduled = { scheduledTimestampMs: sinceMs, currentAttemptScheduledTimestampMs: sinceMs };
+    const info = { workflowExecution: workflowExecution(), ...scheduled };
+    return { asked, ...submit({}, { info, client: { connection: {}, workflow: { getHandle } } }) };
+  }
+  const batch = (more: Partial<Described> = {}) => job({ type: 'generateVideos', ...more });
+
+  test.each<[what: string, workflows: Described[], isSent: boolean]>([
+    ['is not sent if its job was cancelled', [job({ cancelled: true })], false],
+    [
+      'is not sent if the batch was',
+      [job({ cancelled: false, parent: 'foxes' }), batch({ cancelled: true })],
+      false,
+    ],
+    ['is sent if neither was', [job({ parent: 'foxes' }), batch()], true],
+    [
+      'is sent if a workflow of the host was',
+      [job({ parent: 'foxes' }), job({ type: 'film', cancelled: true })],
+      true,
+    ],
+    ['is sent if Temporal does not say', [job({ type: '' })], true],
+  ])('%s', async (_what, workflows, isSent) => {
+    const { asked, result } = submitAfter(5_000, workflows);
+    if (isSent) await result;
+    else await expect(result).rejects.toThrow('nothing was sent, because the job was cancelled');
+    expect(here.posts()).toBe(isSent ? 1 : 0);
+    expect(asked).toEqual([here.job, 'foxes'].slice(0, workflows.length));
+  });
+
+  test('or for a moment only is sent without asking', async () => {
+    const { asked, result } = submitAfter(-1_000, [job({ cancelled: true })]);
+    await result;
+    expect(asked).toEqual([]);
+  });
+});
+
 describe('after attempts on workers that could not decrypt their input, a submit', () => {
   const undecrypted = (lastRun: number): Pending => ({
     activityId: 'submit',

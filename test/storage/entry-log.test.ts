@@ -7,7 +7,13 @@ import {
   claimTask,
   createFileStorage,
   DamagedEntry,
+  digestOfJob,
   EntryLog,
+  JobRecord,
+  type RemovingStorage,
+  readRecordAt,
+  recordIds,
+  recordOfKey,
   StorageFault,
   type VideoStorage,
 } from '../../src/storage';
@@ -166,6 +172,64 @@ it('readers see whole entries or none while another process writes and when it i
   const entries = await expectWhole();
   await storage.sweep?.(-1_000);
   expect(await readdir(join(folder, FOLDER))).toHaveLength(entries.length);
+});
+
+describe('the records of jobs', () => {
+  const ids = ['0123456789abcdef', 'fedcba9876543210'];
+  const idsOf = async (keys: string[], start: string) => {
+    const list: RemovingStorage['list'] = async function* (prefix) {
+      for (const key of keys.filter((one) => one.startsWith(prefix))) yield { key, storedAt: new Date(0) };
+    };
+    return [...(await recordIds({ list }, start))];
+  };
+
+  test('are listed by the beginning of a name, each once, and nothing else is taken for one', async () => {
+    const firstOf = (name: string) => ids.map((id) => `jobs/${name}.${id}/0001.json`);
+    const [fox = ''] = firstOf('fox');
+    const others = [
+      `${fox}.tmp`,
+      fox.replace('0001', '0002'),
+      fox.replace('0001.', '0001_'),
+      `jobs/a/${fox}`,
+    ];
+    others.push(`jobs/fox.${ids[0]}0/0001.json`, `jobs/fox.${ids[0]?.slice(1)}/0001.json`);
+    others.push(
+      `jobs/.${ids[0]}/0001.json`,
+      'jobs/fox.0123456789abcdeF/0001.json',
+      `jobs/fox-${ids[0]}/0001.json`,
+    );
+    expect(others.concat(`x${fox}`).filter((key) => recordOfKey(key) !== undefined)).toEqual([]);
+    const keys = [...others, ...firstOf('fox'), ...firstOf('fox.v2'), ...firstOf('owl')];
+    expect(await idsOf(keys, 'fox')).toEqual([
+      ['fox', ids],
+      ['fox.v2', ids],
+    ]);
+    expect(await idsOf(keys, 'hare')).toEqual([]);
+  });
+
+  test('are read by their first entry, whichever job they are of, and are no record when that is damaged', async () => {
+    const owner = { namespace: 'films', job: 'fox' };
+    const record = new JobRecord(storage, owner, digestOfJob(owner, {}));
+    const sent = { id: 'send-1', request: { prompt: 'A red fox' }, service: 'kling', repeats: ['lost'] };
+    const video = { uri: 'file:///a', bytes: 5, sha256: 'aa', contentType: 'video/mp4', codec: 'avc' };
+    await record.add({ event: 'sending', ...sent, cost: { charged: { amount: 1, currency: 'USD' } } });
+    await record.add({ event: 'task', send: 'send-1', taskId: 'task-1', warnings: ['w'] });
+    await record.add({ event: 'stored', taskId: 'task-1', key: 'a', video, warnings: [] });
+    const first = `${record.key}/0001.json`;
+    expect(recordOfKey(first)).toEqual({ name: 'fox', id: record.id });
+    expect((await readRecordAt(storage, first)).entries).toMatchObject([
+      { event: 'sending', ...owner, ...sent, cost: { charged: { amount: 1, currency: 'USD' } } },
+      { event: 'task', ...owner, send: 'send-1', taskId: 'task-1', warnings: ['w'] },
+      { event: 'stored', ...owner, taskId: 'task-1', key: 'a', video, warnings: [] },
+    ]);
+    for (const wrong of [
+      { ...sent, event: 'sending' },
+      { id: 'x', at: 'now', ...owner, event: 'forgotten' },
+    ]) {
+      await storage.write(first, JSON.stringify(wrong), 'application/json');
+      await expect(readRecordAt(storage, first)).rejects.toThrow(`${first} in the storage is damaged`);
+    }
+  });
 });
 
 describe('a claim of a task', () => {

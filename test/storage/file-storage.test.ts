@@ -11,11 +11,12 @@ import {
   utimesSync,
   writeFileSync,
 } from 'node:fs';
-import { tmpdir } from 'node:os';
+import os, { tmpdir } from 'node:os';
 import { dirname, join, relative } from 'node:path';
 import { PassThrough, Readable } from 'node:stream';
 import { pathToFileURL } from 'node:url';
 import {
+  canRemove,
   createFileStorage,
   createStorage,
   newPartName,
@@ -23,6 +24,7 @@ import {
   StorageFault,
   storageAddress,
   storageFault,
+  sweepParts,
   type VideoStorage,
 } from '../../src/storage';
 import { eventually } from '../temporal-server/eventually';
@@ -261,6 +263,24 @@ describe('a sweep', () => {
     expect(existsSync(outside)).toBe(true);
   });
 
+  test('of a worker includes the folder of temporary files, if the storage has unfinished videos there', async () => {
+    const elsewhere = dirname(folder);
+    const temporary = jest.spyOn(os, 'tmpdir').mockReturnValue(elsewhere);
+    const swept = (one: VideoStorage) => {
+      for (const name of [partName(), `../${partName()}`, '../fox.txt']) putOld(name);
+      return sweepParts(one, HOUR_MS).finally(() => rmSync(folder, { recursive: true, force: true }));
+    };
+    try {
+      expect(await swept({ ...storage, partsFolder: undefined })).toBe(2);
+      expect(readdirSync(elsewhere)).toEqual(['fox.txt']);
+      expect(await swept({ ...storage, partsFolder: undefined, sweep: undefined })).toBe(1);
+      expect(await swept({ ...storage, sweep: undefined })).toBe(0);
+      expect(readdirSync(elsewhere)).toHaveLength(2);
+    } finally {
+      temporary.mockRestore();
+    }
+  });
+
   test.each(['EACCES', 'ENOENT'])(
     'leaves a folder that it may not read, or that is gone (%s), and sweeps the others',
     async (code) => {
@@ -270,6 +290,12 @@ describe('a sweep', () => {
       expect(parts.map((part) => existsSync(part))).toEqual([true, false]);
     },
   );
+});
+
+test('a storage of the user without a list, a removal or keys of addresses cannot remove what jobs left', () => {
+  expect(canRemove(storage)).toBe(true);
+  for (const missing of ['list', 'removeKey', 'keyOf'])
+    expect([missing, canRemove({ ...storage, [missing]: undefined })]).toEqual([missing, false]);
 });
 
 test('a list has folders and files in the order of their names, without those that are removed meanwhile', async () => {
