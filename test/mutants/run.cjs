@@ -24,7 +24,7 @@ const TESTS = {
 };
 /** They hold what quicker tests hold, or need programs besides Node. */
 const LEFT_OUT =
-  /other-services|cli\/(doctor|local-stack|output|show-jobs|usage)|(real-server|time-skipping)\/(cli|encryption|examples|init|gateway|local-server|observability|other-callers|plugin|test-environment)/;
+  /other-services|cli\/(doctor|local-stack|output|show-jobs|usage)|(real-server|time-skipping)\/(cli|encryption|examples|init|gateway|local-server|observability|other-callers|plugin|secrets|test-environment|worker-deployment)/;
 /** How long the tests of one mutant may take, the quickest first. */
 const BUDGET_MS = 60_000;
 /** A mutant may be slower than the code itself, and the machine busier than when that was measured. */
@@ -88,13 +88,14 @@ function describeMutant({ id, fileName: file, location: { start, end }, replacem
 
 /** What jest reads in the tree: the project of the server tests, for all files. */
 function writeConfig(tree) {
-  const { projects } = require(join(tree, 'jest.config.js'));
+  const { projects, testTimeout } = require(join(tree, 'jest.config.js'));
   const server = projects.find(({ displayName }) => displayName === 'server');
   // Temporal's servers are found once, for all runs.
   const { displayName, globalSetup, globalTeardown, setupFilesAfterEnv, ...shared } = server;
   const config = {
     ...shared,
     rootDir: tree,
+    testTimeout,
     testMatch: ['<rootDir>/test/**/*.test.ts'],
     testPathIgnorePatterns: [],
     setupFilesAfterEnv: ['<rootDir>/test/mutants/note-tests.cjs', ...setupFilesAfterEnv],
