@@ -3,7 +3,13 @@ import { WorkflowFailedError, WorkflowNotFoundError } from '@temporalio/client';
 import { ApplicationFailure, RetryState, TerminatedFailure } from '@temporalio/common';
 import type { VideoActivities } from '../../activities';
 import type { ItemResult } from '../../src/contract/batch';
-import { COST_MEMO, IDENTITY_MEMO, LOST_SUBMIT_MEMO, TASK_ID_MEMO } from '../../src/contract/names';
+import {
+  COST_MEMO,
+  IDENTITY_MEMO,
+  LOST_SUBMIT_MEMO,
+  SERVICE_MEMO,
+  TASK_ID_MEMO,
+} from '../../src/contract/names';
 import { RECORD_WITHIN_MS, REQUEST_BYTES_AT_ONCE, REQUESTS_AT_ONCE } from '../../src/contract/policies';
 import type { VideoRequest } from '../../src/contract/request';
 import { LARGEST_REQUESTS_FILE_BYTES } from '../../src/contract/sizes';
@@ -16,7 +22,7 @@ import { freePort } from '../../src/temporal-server/loopback-port';
 import { type RawRequest, type RawServer, reply, startRawServer } from '../service/raw-server';
 import { WEBHOOK_SECRET } from '../support/webhook-receiver';
 import { asJob, startAttempt } from './activity-world';
-import { createMemoryWorld, inMemory } from './memory-world';
+import { createMemoryWorld, inMemory, recordedBy } from './memory-world';
 
 const FROM = 'in/foxes.jsonl';
 const NOTHING = { done: '', succeeded: 0, failed: 0, spent: { sums: [], unknown: 0 } };
@@ -319,6 +325,19 @@ describe('a webhook', () => {
     expect((await failureOf(send({ url }))).nextRetryDelay).toBe(delayMs);
   });
 
+  test.each([
+    [200, 'delivered'],
+    [299, 'delivered'],
+    [300, 'retried'],
+    [410, 'given_up'],
+  ])('that is answered %d is counted as %s', async (status, result) => {
+    const { url } = await receiver(status);
+    const webhooks = { secret: () => WEBHOOK_SECRET, allow: ['127.0.0.1'] };
+    const { sendWebhook } = createMemoryWorld(undefined, { webhooks }).activities;
+    const counted = await recordedBy(() => sendWebhook({ ...event, url }));
+    expect(counted).toEqual([{ name: 'videogen_webhooks', value: 1, labels: { result } }]);
+  });
+
   test('that is not answered is tried again', async () => {
     const url = `http://127.0.0.1:${await freePort()}/hook?token=x`;
     const { message, nonRetryable } = await failureOf(send({ url }));
@@ -332,6 +351,7 @@ describe('a webhook', () => {
   test.each([
     ['http://example.com/hooks', 'the receiver is not https: add example.com to VIDEOGEN_WEBHOOK_ALLOW'],
     ['https://127.0.0.1/hooks', '127.0.0.1, a loopback address'],
+    ['ftp://example.com/hooks', 'callbackUrl must be'],
     [undefined, 'no longer has VIDEOGEN_WEBHOOK_URL'],
   ])('to %s is refused for good', async (url, reason) => {
     const { message, nonRetryable } = await failureOf(send(url === undefined ? {} : { url }, {}));
@@ -418,14 +438,13 @@ describe('who waits for a job that somebody else has started', () => {
 
   it('gets its failure, with what its memo says was paid for', async () => {
     const cost = { estimated: { amount: 1, currency: 'USD' } };
-    const memo = { [TASK_ID_MEMO]: 'task-1', [COST_MEMO]: cost };
+    const memo = { [TASK_ID_MEMO]: 'task-1', [COST_MEMO]: cost, [SERVICE_MEMO]: null };
     const failing = (cause?: Error) => () =>
       Promise.reject(new WorkflowFailedError('failed', cause, RetryState.NON_RETRYABLE_FAILURE));
     const terminated = failing(new TerminatedFailure('by hand'));
-    expect(await awaitJob({ closeTime: before, memo }, terminated)).toMatchObject({
-      failure: 'Cancelled',
-      details: { taskId: 'task-1', cost },
-    });
+    const { failure, details: known } = Object(await awaitJob({ closeTime: before, memo }, terminated));
+    expect([failure, known]).toEqual(['Cancelled', expect.objectContaining({ taskId: 'task-1', cost })]);
+    expect(known).not.toHaveProperty('service');
     const refused = failing(createFailure('ContentRefused', { code: 'nsfw' }));
     const { details } = Object(await awaitJob({ closeTime: before }, refused));
     expect(details).toEqual({ code: 'nsfw' });

@@ -138,6 +138,7 @@ test('a submit reserves before its POST; the next one is refused before a byte i
   const { failure, details } = await failureOf(refused);
   expect(failure).toMatchObject({ type: 'CapReached', nonRetryable: true });
   expect(details).toMatchObject({ cap: 'day.videos', capLeft: 0 });
+  expect(details).not.toHaveProperty('advice');
   expect(posts).toBe(1);
   expect(notesOf(refused)).toEqual([{ attemptWithoutTask: 1 }]);
 });
@@ -297,8 +298,22 @@ describe('when a task has ended, a poll', () => {
   ])('counts %s, once, however often the task is polled', async (_what, charged, USD) => {
     const { submit, poll } = workerAfter('succeeded', charged);
     const task = await submit('fox').result;
+    await poll('fox', { ...task, taskId: 'another' });
+    expect(used()).toMatchObject([[{ videos: 0 }, 1]]);
     for (const _ of [1, 2]) await poll('fox', task);
     expect(used()).toEqual([[{ videos: 1, seconds: 5, USD }, 0]]);
+    // What a video cost is recorded with it.
+    expect(await recordedCost(task)).toEqual(task.cost);
+  });
+
+  test('records what a failed task was charged also without a cap', async () => {
+    const { submit, poll } = workerWith({
+      task: reading({ state: 'failed', word: 'no' }, { charged: usd(0.2) }),
+    });
+    const task = await submit('fox').result;
+    await poll('fox', task);
+    expect(await recordedCost(task)).toEqual({ charged: usd(0.2) });
+    expect(temporal.sent).toEqual([]);
   });
 
   test('counts a task that failed and was not charged as nothing, in the caps and in the record', async () => {

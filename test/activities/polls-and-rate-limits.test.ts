@@ -176,69 +176,35 @@ function pollsAt(polling?: ServiceProfile['polling']) {
 describe('the time of the next poll', () => {
   const { newKind, learn, delayMs } = pollsAt();
 
-  test.each([
-    [1, 1, 4],
-    [5, 3, 4],
-    [10, 6, 4],
-    [60, 15, 9],
-    [120, 25, 10],
-    [300, 45, 15],
-    [3_600, 130, 121],
-  ])(
-    'finds a task of which nothing is known that ends after %d s with at most %d polls, within %d s',
-    async (seconds, most, within) => {
-      let [waitedMs, polls] = [0, 0];
-      for (; waitedMs < seconds * SECOND; polls++) waitedMs += await delayMs({ waitedMs });
-      expect(polls).toBeLessThanOrEqual(most);
-      expect(waitedMs - seconds * SECOND).toBeLessThanOrEqual(within * SECOND);
-    },
-  );
-
-  test.each([
-    ['like measured generations', (chance: number) => 75 + 30 * Math.exp(0.9 * deviation(chance))],
-    ['in two groups', (chance: number) => (chance < 0.5 ? 20 + 10 * chance : 120 + 20 * chance)],
-    ['mostly quick and sometimes very long', (chance: number) => 10 / (1 - chance) ** 0.9],
-  ])(
-    'costs tasks like those that ended less than equally many polls at equal delays, when they take %s',
-    async (_shape, secondsAt) => {
-      const tasks = Array.from({ length: 100 }, (_, index) => secondsAt((index + 0.5) / 100) * SECOND);
-      const kind = newKind();
-      const ended = tasks.map((ms) => ms + SECOND / 2);
-      await learn(kind, ended);
-      const cost = (polls: number, lagMs: number) => polls + (3.5 * lagMs) / SECOND;
-      let [ours, waitedMs] = [0, 0];
-      // All are polled at the same times, until they have ended.
-      for (let left = tasks; left.length > 0; ) {
-        waitedMs += await delayMs({ kind, waitedMs });
-        const over = left.filter((endMs) => endMs <= waitedMs);
-        ours += left.length + over.reduce((sum, endMs) => sum + cost(0, waitedMs - endMs), 0);
-        left = left.filter((endMs) => endMs > waitedMs);
-      }
-      const ofEqual = (pauseMs: number) =>
-        tasks.reduce((sum, endMs) => {
-          const polls = Math.ceil(endMs / pauseMs);
-          return sum + cost(polls, polls * pauseMs - endMs);
-        }, 0);
-      const best = Math.min(...Array.from({ length: 119 }, (_, index) => ofEqual((index + 2) * SECOND)));
-      expect(ours).toBeLessThan(best * 1.1);
-    },
-  );
-
-  test.each([
-    [50, 60],
-    [95, 300],
-    [50, 1_200],
-  ])(
-    'is close to the end when %d % took %d s, also when no task took so long before',
-    async (percent, waited) => {
-      const waitedMs = waited * SECOND;
-      const leftMs = (waitedMs * (100 - percent)) / percent;
-      const progress = { percent, atMs: waitedMs };
-      const nextMs = await delayMs({ waitedMs, progress, polling: { max: HOUR } });
-      expect(nextMs).toBeGreaterThan(leftMs / 4);
-      expect(nextMs).toBeLessThan(leftMs * 1.5);
-    },
-  );
+  const halfDone = { percent: 50, atMs: 60 * SECOND };
+  test.each<[what: string, ended: number[], at: Partial<PollInput>, ms: number]>([
+    ['after a new task', [], {}, 3_862],
+    ['in its first minute', [], { waitedMs: 30 * SECOND }, 8_418],
+    ['around the time that many take', [], { waitedMs: 100 * SECOND }, 7_768],
+    ['when almost all have ended', [], { waitedMs: 3_600 * SECOND }, 108_000],
+    ['after one that took a minute', [60], {}, 29_613],
+    ['after some that took about that', [50, 60, 75], {}, 42_392],
+    ['after those, near their end', [50, 60, 75], { waitedMs: 55 * SECOND }, 3_712],
+    ['after those, much later', [50, 60, 75], { waitedMs: 200 * SECOND }, 8_256],
+    ['after one that had ended at once', [0], {}, 2_000],
+    ['when it is half done', [], { waitedMs: 60 * SECOND, progress: halfDone }, 32_055],
+    ['when it was half done for some time', [50], { waitedMs: 80 * SECOND, progress: halfDone }, 16_256],
+    [
+      'at the least percentage that counts',
+      [],
+      { waitedMs: 9 * SECOND, progress: { percent: 10, atMs: 9 * SECOND } },
+      36_863,
+    ],
+    ['within its own rules', [], { polling: { min: '9s', max: '9s' } }, 9_000],
+    ['with more time, within its own rules', [300], { waitedMs: SECOND, polling: { max: '1h' } }, 32_055],
+  ])('is worked out from what is known %s', async (_what, ended, given, ms) => {
+    const kind = newKind();
+    await learn(
+      kind,
+      ended.map((seconds) => seconds * SECOND),
+    );
+    expect(await delayMs({ kind, ...given })).toBe(ms);
+  });
 
   test.each([
     ['below 10 %', { percent: 5, atMs: 60 * SECOND }],
@@ -368,11 +334,6 @@ describe('a worker', () => {
   });
 });
 
-/** The normal deviate of a chance, close enough for a shape. */
-function deviation(chance: number): number {
-  return Math.log(chance / (1 - chance)) / 1.702;
-}
-
 const cancelling = (cancel: () => Promise<CancelAnswer>) =>
   createMemoryWorld(undefined, { service: { cancel } });
 
@@ -386,6 +347,19 @@ describe('a cancellation of a task', () => {
       expect(await world.cancel().result).toBe(answer);
       expect(world.linesOf('cancelAsked')).toEqual(answer === 'asked' ? [{ taskId: TASK }] : []);
     }
+  });
+
+  test('is given up with its activity', async () => {
+    let isAborted = false;
+    const cancel: VideoService['cancel'] = async (_taskId, { signal } = {}) => {
+      if (signal) await once(signal, 'abort');
+      isAborted = signal?.aborted ?? false;
+      return 'asked';
+    };
+    const attempt = createMemoryWorld(undefined, { service: { cancel } }).cancel();
+    attempt.cancel();
+    await attempt.result.catch(() => undefined);
+    expect(isAborted).toBe(true);
   });
 
   test.each([400, 409, 499])('that is answered %i is refused, and not tried again', async (status) => {
@@ -547,5 +521,9 @@ test('the first poll of a new kind of task comes when the profile expects its en
   });
   const described = await firstPollAt({ polling: { usually } });
   expect(described.nextPollMs).toBeGreaterThan(60 * SECOND);
+  const { nextPollMs } = await firstPollAt({
+    polling: { usually: { median: '10m', slow: '11m' }, max: '30s' },
+  });
+  expect(nextPollMs).toBe(30 * SECOND);
   expect(described.line).toMatchObject({ firstPoll: expect.stringContaining('as the profile expects') });
 });
