@@ -524,7 +524,12 @@ test.each([
       const pace = { windowMs: 20 * 1_000, leastBytes: 1_000 };
       const slowly = async function* () {
         for (let at = 0; at < video.length; at += bytes) {
+          const isWritten = new Promise<void>((resolve) => {
+            disk.onWrite = () => resolve();
+          });
           yield video.subarray(at, at + bytes);
+          if (at + bytes > video.length) return;
+          await isWritten;
           await new Promise((resolve) => setImmediate(resolve));
           await jest.advanceTimersByTimeAsync(pace.windowMs);
         }
