@@ -9,7 +9,7 @@ import { builtInProfile, type ServiceProfile } from '../../src/service';
 import { DIALECT_NAMES, type DialectName, dialectOf } from '../dialects';
 import { PROVIDER_REQUESTS } from '../service/provider-requests';
 import { recordsIn } from '../support/stored-files';
-import { type ActivityWorld, asJob, createActivityWorld, expectFailure, failureOf } from './activity-world';
+import { type ActivityWorld, asJob, createActivityWorld, failureOf } from './activity-world';
 
 const TEXT: VideoRequest = { prompt: 'A red fox' };
 const IMAGE: VideoRequest = { ...TEXT, image_url: 'https://example.com/fox.png' };
@@ -90,29 +90,6 @@ test.each([...DIALECT_NAMES])(
   },
 );
 
-test.each(['minimax', 'kie', 'pixverse'] as const)(
-  'at a service that refuses with HTTP 200 like %s, a wrong key is a refusal, not a lost submit',
-  async (dialect) => {
-    await startAt(dialect);
-    const wrong = { apiKey: () => 'sk-wrong', profile: builtInProfile(dialect) };
-    const { submitVideo } = world.activitiesAt(world.emulator.url, wrong);
-    const { failure, details } = await failureOf(world.run(submitVideo, { request: TEXT }));
-    expect([failure.type, details.status]).toEqual(['Unauthorized', 401]);
-  },
-);
-
-test('without its profile, a task of a service has no video', async () => {
-  await startAt('openai', {});
-  const { taskId } = await submit(TEXT).result;
-  nowMs += JOB_TIME_MS;
-  expect(await poll(taskId).result).toMatchObject({ state: 'succeeded', hasVideo: false });
-});
-
-test('without its profile, a service that answers in its own way may have made a task', async () => {
-  await startAt('pixverse', {});
-  await expectFailure(submit(TEXT), 'SubmitUnconfirmed', 'for good');
-});
-
 const EXAMPLES = join(__dirname, '../../examples/profiles');
 const examples = readdirSync(EXAMPLES).map((file) => basename(file, '.yaml'));
 const exampleProfile = (name: string) =>
@@ -145,23 +122,3 @@ test.each(CASES)(
     await expectVideo(taskId, world.emulator.generations()[0]?.taskId ?? '');
   },
 );
-
-test('fal tells of a failed task and of refused content only when it is asked for the link', async () => {
-  await startAt('fal', exampleProfile('fal'));
-  world.emulator.next(
-    'submit',
-    { kind: 'failed-task', code: 'foxes', message: 'too many foxes' },
-    { kind: 'refused-content', stage: 'output' },
-  );
-  const ended = [];
-  for (const job of ['failed', 'output']) {
-    const { taskId } = await submit(TEXT, job).result;
-    nowMs += JOB_TIME_MS;
-    ended.push(await poll(taskId).result);
-  }
-  expect(ended).toMatchObject([
-    { state: 'failed', message: 'too many foxes' },
-    { state: 'failed', refused: { stage: 'output' } },
-  ]);
-  expect(ended[0]).not.toHaveProperty('refused');
-});

@@ -1,3 +1,4 @@
+import { buffer } from 'node:stream/consumers';
 import { defaultPayloadConverter } from '@temporalio/common';
 import { HEARTBEAT_EVERY_MS } from '../../src/contract/policies';
 import type { VideoRequest } from '../../src/contract/request';
@@ -8,13 +9,12 @@ import {
   type VideoService,
   type VideoServiceOptions,
 } from '../../src/service';
-import { checkImage, JobRecord, StorageFault, storeImage } from '../../src/storage';
+import { checkImage, JobRecord, openLinkedImage, StorageFault, storeImage } from '../../src/storage';
 import type { Faults } from '../../src/testing';
 import { closed, reply, replyJson, startRawServer } from '../service/raw-server';
 import { PNG, sha256Of } from '../support/images';
 import { eventually } from '../temporal-server/eventually';
 import { expectFailure, failureOf, notesOf } from './activity-world';
-import { startImageServer } from './image-server';
 import { createMemoryWorld } from './memory-world';
 import { following, NAMESPACE, noteOf, REQUEST, useSubmitWorld } from './submit-world';
 
@@ -466,7 +466,15 @@ describe('a reference to a stored image', () => {
 
   test('becomes a link that the service can fetch, the same for a repeated submit, and that is in no note, log or record', async () => {
     await storeImage(here.storage, image);
-    const { url, close } = await startImageServer(here.storage);
+    // As a gateway serves it.
+    const { url, close } = await startRawServer(async (asked) => {
+      const { content, contentType } =
+        (await openLinkedImage(here.storage, new URL(asked.line.split(' ')[1] ?? '', 'http://images'))) ?? {};
+      reply(asked, {
+        body: content && (await buffer(content)),
+        headers: { 'content-type': `${contentType}` },
+      });
+    });
     here.emulator.next('submit', { kind: 'reset' });
     const deps = { gatewayUrl: `${url}/` };
     const lost = submitImage(deps, { onLostSubmit: 'resubmit' });

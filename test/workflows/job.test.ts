@@ -79,7 +79,6 @@ test('a local poll of a cancelled job ends the job', async () => {
 
 describe('the line that describes a request', () => {
   it.each([
-    [{ prompt: 'A red fox' }, 'text to video: "A red fox"'],
     [
       { prompt: 'A red fox', resolution: '720p', aspect_ratio: '16:9', duration: 5, seed: 7 },
       'text to video, 720p 16:9 5 s: "A red fox"',
