@@ -107,6 +107,11 @@ it('a log refuses to add entries of an older log whose first files were removed'
   await expect(logIn(storage).read()).rejects.toThrow(problem);
 });
 
+it('a log has at most 9,999 entries', () => {
+  expect(logIn(storage).keyOf(9_999)).toBe(`${FOLDER}/9999.json`);
+  expect(() => logIn(storage).keyOf(10_000)).toThrow(`${FOLDER}/ has too many entries`);
+});
+
 it('an entry that nobody could read is not stored', async () => {
   const appending = logIn(storage).append(note('x'.repeat(1024 * 1024)), []);
   await expect(appending).rejects.toThrow(`${FOLDER}/0001.json would be too large`);

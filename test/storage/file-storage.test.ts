@@ -194,7 +194,7 @@ describe('a probe', () => {
 test('a disk without hard links creates no small file', async () => {
   disk.failNext('link', 'EPERM');
   const creating = storage.create('jobs/0001.json', '{}');
-  await expect(creating).rejects.toThrow(StorageFault);
+  await expect(creating).rejects.toMatchObject({ name: 'StorageFault', code: 'ENOTSUP' });
   await expect(creating).rejects.toThrow(
     `the file system of ${inStorage('jobs')} refuses hard links (EPERM), without which two workers could write the same file`,
   );
@@ -318,6 +318,8 @@ test('a fault has the message of its error, or else its code, and never a megaby
   expect(fault).toMatchObject({ message: 'ECONNREFUSED', code: 'ECONNREFUSED', isFinal: false });
   expect(fault.cause).toBeUndefined();
   expect(storageFault(fault)).toBe(fault);
+  expect(storageFault({ message: 'no name' }).message).toBe('no name');
+  expect(storageFault(Object.assign(new Error('no'), { name: 'NoSuchKey' })).message).toBe('NoSuchKey: no');
   const long = 'x'.repeat(1_000_000);
   const cut = storageFault(Object.assign(errorWith(long, long), { name: long }));
   expect(cut.message.length).toBeLessThanOrEqual(2_000);

@@ -219,7 +219,20 @@ test('a job may have paid for each send that was not refused', () => {
     { ...common, id: 'last', event: 'sending', request: {}, repeats: ['lost'] },
     { ...common, id: 'task', event: 'task', send: 'last', taskId: 'task_1' },
   ];
-  const { paidSends, openSends } = recordedJob(entries);
-  expect(paidSends.map(({ id }) => id)).toEqual(['lost', 'last']);
-  expect(openSends).toEqual([]);
+  const idsOf = (some: JobEntry[]) => some.map(({ id }) => id);
+  const { paidSends, openSends, ...all } = recordedJob(entries);
+  expect([idsOf(paidSends), openSends]).toEqual([['lost', 'last'], []]);
+  expect(all).toMatchObject({ task: entries[4], lastSend: entries[3], keySent: true, mayHavePaid: true });
+  const lost = recordedJob(entries.slice(0, 3));
+  expect([idsOf(lost.openSends), lost.mayHaveTask, lost.mayHavePaid]).toEqual([['lost'], false, true]);
+  expect([recordedJob(entries.slice(0, 4)).mayHaveTask, lost.task, lost.stored]).toEqual([
+    true,
+    undefined,
+    undefined,
+  ]);
+  expect(recordedJob(entries.slice(0, 2))).toMatchObject({
+    keySent: true,
+    mayHavePaid: false,
+    openSends: [],
+  });
 });
