@@ -1,7 +1,6 @@
 import { type Dispatcher, request } from 'undici';
 import type { Emulator, EmulatorOptions } from '../../src/testing';
 import { startEmulator } from '../../src/testing/emulator';
-import { eventually } from '../temporal-server/eventually';
 
 export const FOX = { prompt: 'A red fox' };
 export const TEXT = '/v1/videos/text-to-video';
@@ -17,19 +16,14 @@ afterEach(async () => {
 });
 
 /**
- * An emulator until the end of the test, whose tasks take a second, and a client of it. Its clock may be asynchronous, as
- * Temporal's is, and give no time before some calls have come.
+ * An emulator until the end of the test, whose tasks take a second, and a client of it. Its clock is asynchronous, as
+ * Temporal's may be.
  */
-export async function start(options: EmulatorOptions = {}, callsBeforeTime = 0) {
-  let allCame: Promise<void> | undefined;
+export async function start(options: EmulatorOptions = {}) {
   const emulator: Emulator = await startEmulator({
     jobTimeMs: 1_000,
     videoBytes: 10_000,
-    clock: async () => {
-      allCame ??= eventually('all calls have come', () => emulator.calls.length >= callsBeforeTime);
-      await allCame;
-      return clock.nowMs;
-    },
+    clock: async () => clock.nowMs,
     ...options,
   });
   opened.push(emulator);
@@ -64,7 +58,6 @@ export function serviceClient({ url, apiKey }: Pick<Emulator, 'url' | 'apiKey'>)
   return {
     ask,
     submit,
-    submitAll: (count: number) => Promise.all(Array.from({ length: count }, () => submit())),
     poll,
     viewOf: async (taskId: string) => (await poll(taskId)).body,
     cancel: (taskId: string) => ask('DELETE', `/v1/videos/${taskId}`),
