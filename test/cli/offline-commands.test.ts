@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { parse } from 'yaml';
 import { readEncryptionKeys } from '../../src/config/operation-config';
 import { openKeyFile } from '../../src/gateway/gateway-keys';
-import { parseProfile, readingRules, recordAnswers, traceAnswer } from '../../src/service';
+import { recordAnswers } from '../../src/service';
 import { createFileStorage, type VideoStorage } from '../../src/storage';
 import { commandsOf, readPage, sectionOf } from '../support/docs-page';
 import { runHere } from './cli-here';
@@ -49,21 +49,6 @@ describe('explain', () => {
     const VIDEOGEN_PROFILE = save(profile?.output.join('\n') ?? '', 'profile.yaml');
     expect(within?.command).toBe('VIDEOGEN_PROFILE=profile.yaml videogen explain answer.json');
     expect((await explain([file], { VIDEOGEN_PROFILE })).out.trimEnd().split('\n')).toEqual(within?.output);
-  });
-
-  it('proposes a profile for an answer that it cannot read, and the profile reads it', async () => {
-    const { code, out, err } = await explain([save(TICKET)]);
-    expect([code, err]).toEqual([0, '']);
-    const [today, yaml] = proposalIn(out);
-    expect(today).toBe(
-      'answer.json: HTTP 200\n  task id: nothing found\n  state: nothing found\n  video: nothing found\n\n',
-    );
-    const parsed = parseProfile(parse(yaml));
-    if (!parsed.ok) throw new Error(parsed.problem);
-    expect(traceAnswer({ status: 200, body: TICKET }, readingRules(parsed.profile))).toMatchObject({
-      taskId: '7',
-      task: { state: 'succeeded', videoUrl: 'https://cdn.example.com/a.mp4' },
-    });
   });
 
   it('says where each value was found, without the signature of a link, and reports doubts', async () => {

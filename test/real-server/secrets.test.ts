@@ -1,5 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { GetObjectCommand, ListObjectsV2Command } from '@aws-sdk/client-s3';
@@ -331,6 +331,7 @@ test('no secret is in what jobs leave, and programs print, answer, send or show'
   const [first = ''] = ids;
   const job = `gateway-shop-${first}`;
   await videogen('generate', PROMPT, '--id', 'fox', '--out', join(folder, 'fox.mp4'));
+  expect(existsSync(join(folder, 'fox.mp4'))).toBe(true);
   await videogen('status', job);
   await videogen('watch', job);
   await videogen('retry', `gateway-shop-${ids[2]}`);
