@@ -2,8 +2,6 @@ import { randomUUID } from 'node:crypto';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import OpenAI, { toFile } from 'openai';
-import { run } from '../../src/cli/run';
 import { registerSearchAttributes } from '../../src/client/search-attributes';
 import { createVideoGateway, type VideoGateway, type VideoGatewayOptions } from '../../src/gateway';
 import { makeKey } from '../../src/gateway/gateway-keys';
@@ -12,8 +10,7 @@ import type { VideoObject } from '../../src/gateway/video-object';
 import { createVideoService, type ServiceProfile } from '../../src/service';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
 import type { VideoWorkerOptions } from '../../src/worker/video-worker';
-import { FakeTerminal } from '../cli/fake-terminal';
-import { dataUrl, JPEG, PNG, pngOf, sha256Of } from '../support/images';
+import { dataUrl, PNG, pngOf, sha256Of } from '../support/images';
 import { captureLogs } from '../support/logs';
 import { reset } from '../support/reset';
 import { filesIn, recordsIn } from '../support/stored-files';
@@ -366,36 +363,6 @@ describe('an image', () => {
     expect(recorded).not.toContain(link.searchParams.get('signature'));
     expect(recorded).not.toContain(link.pathname);
     expect(recorded).not.toContain(LARGE_PNG.toString('base64').slice(0, 40));
-  });
-
-  test("is sent by OpenAI's client as a file and as a data: URL", async () => {
-    const client = new OpenAI({ apiKey: keys.images?.key, baseURL: `${first.url}/v1`, maxRetries: 0 });
-    const references = [await toFile(PNG, 'fox.png'), { image_url: dataUrl(PNG) }];
-    const before = env.emulator.generations().length;
-    const created = references.map((input_reference) =>
-      client.videos.create({ prompt: 'A fox', input_reference }, { headers: { prefer: 'wait=30' } }),
-    );
-    for (const { status } of await Promise.all(created)) expect(status).toBe('completed');
-    const fetched = env.emulator.generations().slice(before);
-    expect(fetched.map(({ image }) => image?.sha256)).toEqual([sha256Of(PNG), sha256Of(PNG)]);
-  });
-
-  test('is stored by videogen generate --image, whose job has the same reference each time', async () => {
-    const file = join(folder, 'fox.jpg');
-    writeFileSync(file, JPEG);
-    const terminal = new FakeTerminal({
-      TEMPORAL_ADDRESS: env.temporal.address,
-      VIDEOGEN_STORAGE: env.storageFolder,
-      VIDEO_API_BASE_URL: env.emulator.url,
-      VIDEO_API_KEY: env.emulator.apiKey,
-    });
-    const before = env.emulator.generations().length;
-    for (let time = 1; time <= 2; time++) {
-      expect(await run(['generate', 'A fox', '--image', file, '--id', 'cli-fox'], terminal)).toBe(0);
-    }
-    const paid = env.emulator.generations().slice(before);
-    expect(paid.map(({ image }) => image?.sha256)).toEqual([sha256Of(JPEG)]);
-    expect(await storedImages()).toContain(`_cli/${sha256Of(JPEG)}.jpg`);
   });
 });
 
