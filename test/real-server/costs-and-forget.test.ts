@@ -69,13 +69,6 @@ async function ended(job: VideoJob): Promise<VideoJob> {
   return job;
 }
 
-/** What `videogen spend --caps` shows of the queue. */
-async function countsOf(world: World): Promise<unknown[]> {
-  const { out } = await videogen(world, ['spend', '--caps', '--json']);
-  const ofQueue = (one: { taskQueue: string }) => one.taskQueue === world.taskQueue;
-  return JSON.parse(out).queues.find(ofQueue).counts;
-}
-
 test('the page about costs shows what its commands print, and each job is added up once', async () => {
   // Long enough to be shown as waiting.
   await inWorld(env, { jobTimeMs: 3_000, profile, charge: CHARGE }, async (world) => {
@@ -125,23 +118,6 @@ test('the page about costs shows what its commands print, and each job is added 
   });
 });
 
-test('what Temporal has forgotten is added up from the storage, and the items of a batch are jobs', async () => {
-  await inWorld(env, { jobTimeMs: 0, profile }, async (world) => {
-    const { videos } = world;
-    // The jobs of the test before began earlier.
-    const since = new Date().toISOString();
-    const result = await (await videos.startBatch({ requests: [request, request], polling })).result();
-    expect(result.cost?.spent).toEqual({ sums: [usd(1)], unknown: 0 });
-    const { workflowId } = await ended(await videos.start({ request }));
-    await deleteFromTemporal(env.temporal.client, workflowId);
-    expect(await spend(world, '--since', since)).toMatchObject({
-      videos: 3,
-      estimated: [usd(1.5)],
-      by: { service: [{ name: 'Example', videos: 3 }] },
-    });
-  });
-});
-
 test('a batch has spent the lost submit of an item whose repetition is refused', async () => {
   await inWorld(env, { jobTimeMs: 0, profile }, async ({ videos, emulator }) => {
     emulator.next('submit', { kind: 'reset' }, { kind: 'refused', status: 400, message: 'no foxes' });
@@ -151,34 +127,6 @@ test('a batch has spent the lost submit of an item whose repetition is refused',
     await item.decideSubmit({ decision: 'resubmit' });
     const { failed, cost } = await batch.result();
     expect([failed, cost?.spent]).toEqual([1, { sums: [usd(0.5)], unknown: 0 }]);
-  });
-});
-
-test('a task that the service refused without a charge costs nothing, in its job, its batch, the caps and the sum', async () => {
-  const since = new Date().toISOString();
-  const free: ServiceProfile = {
-    ...profile,
-    refusals: { content: [{ codes: ['moderation'], charged: false }] },
-  };
-  const caps = { day: { videos: 9, money: usd(9) } };
-  await inWorld(env, { jobTimeMs: 0, profile: free, caps }, async (world) => {
-    const { videos, emulator } = world;
-    const refuse = { kind: 'failed-task', code: 'moderation', message: 'no foxes' } as const;
-    emulator.next('submit', refuse);
-    const job = await ended(await videos.start({ request, polling }));
-    const nothing = usd(0);
-    expect((await job.progress()).cost).toEqual({
-      estimated: usd(0.5),
-      charged: nothing,
-      service: 'Example',
-    });
-    const spent = { videos: 1, charged: [nothing], estimated: [], unknown: 0 };
-    expect(await spend(world, '--since', since)).toMatchObject(spent);
-    expect(await countsOf(world)).toMatchObject([{ used: { videos: 0 }, reserved: { videos: 0 } }]);
-
-    emulator.next('submit', refuse);
-    const batch = await (await videos.startBatch({ requests: [request], polling })).result();
-    expect(batch.cost?.spent).toEqual({ sums: [nothing], unknown: 0 });
   });
 });
 
