@@ -90,17 +90,6 @@ describe('a cancellation', () => {
     });
   });
 
-  test('while a refused submit waits for its next attempt ends with nothing paid for', async () => {
-    await inWorld(env, {}, async ({ emulator, videos }) => {
-      emulator.next('submit', { kind: 'rate-limited', retryAfter: 600 });
-      const job = await videos.start({ request });
-      while ((await pendingActivity(job))?.attempt !== 2) await pause();
-      await job.cancel();
-      expectRow(await failureOf(job.result()), 'Cancelled', undefined);
-      expect(emulator.generations()).toHaveLength(0);
-    });
-  });
-
   test('while a submit waits for its next attempt waits until its attempts were read; it is lost if they cannot be read', async () => {
     /** Fails each attempt after its request. SubmitUnconfirmed leaves the same traces as a killed worker. */
     let failsAs: FailureType = 'SubmitUnconfirmed';
@@ -188,20 +177,6 @@ describe('a cancellation', () => {
       await job.cancel();
       expect(String(await refusal)).toContain('the job was cancelled');
       expectRow(await failureOf(job.result()), 'SubmitUnconfirmed', undefined);
-    });
-  });
-
-  test('of a job whose poll gets no answer ends it at once; until then it answers queries', async () => {
-    await inWorld(env, { jobTimeMs: 60_000 }, async ({ emulator, videos }) => {
-      // The local poll first, then the regular one.
-      emulator.next('status', { kind: 'hang' }, { kind: 'hang' });
-      const job = await videos.start({ request, polling });
-      while ((await pendingActivity(job))?.activityType?.name !== 'pollVideo') await pause();
-      const { phase, polls } = await job.progress();
-      expect({ phase, polls }).toEqual({ phase: 'waiting', polls: 0 });
-      await job.cancel();
-      expectRow(await failureOf(job.result()), 'Cancelled', emulator.generations()[0]?.taskId);
-      expect(emulator.scriptIsSpent()).toBe(true);
     });
   });
 

@@ -280,6 +280,10 @@ describe('a worker without the key of a job', () => {
     await place.endWorkers();
     await place.startWorker(`${KEY_A},${KEY_B}`);
     expect(await job.result()).toMatchObject({ video: { bytes: 16_384 } });
+    const shown = JSON.parse((await videogen(KEY_A, 'status', 'wrong-worker', '--json')).out);
+    expect(shown).toMatchObject({ result: {}, summary: expect.stringContaining(prompt) });
+    // The record in the storage names the files.
+    expect((await videogen(undefined, 'forget', 'wrong-worker', '--dry-run')).code).toBe(0);
     expect(place.generationsOf(prompt)).toHaveLength(1);
     expect(JSON.stringify(logs)).not.toContain(KEY_A.split(':')[1]);
   });
@@ -301,36 +305,6 @@ describe('a worker without the key of a job', () => {
     expect(await job.result()).toMatchObject({ video: { bytes: 16_384 } });
     expect(place.generationsOf(prompt)).toHaveLength(1);
   });
-});
-
-const NO_KEYS = 'A payload is encrypted with the key 2026-11, and this process has no keys';
-
-test('the commands about jobs decrypt with the keys, and say which is missing without them', async () => {
-  const { videos } = await place.client(KEY_A);
-  await place.startWorker(KEY_A);
-  const ended = await videos.start({ request, polling }, { workflowId: 'by-command' });
-  const { taskId } = await ended.result();
-  place.emulator.next('submit', { kind: 'reset' });
-  const held = await videos.start({ request, polling }, { workflowId: 'held-by-command' });
-  await untilProgress(held, ({ phase }) => phase === 'needs-decision');
-
-  expect(JSON.parse((await videogen(KEY_A, 'status', 'by-command', '--json')).out)).toMatchObject({
-    taskId,
-    result: { taskId },
-    summary: expect.stringContaining('PAPERMOON'),
-  });
-  expect(JSON.parse((await videogen(KEY_A, 'status', 'held-by-command', '--json')).out)).toMatchObject({
-    state: 'needs-decision',
-    progress: { hold: {} },
-  });
-  // The record in the storage names the files.
-  for (const keys of [KEY_A, undefined])
-    expect((await videogen(keys, 'forget', 'by-command', '--dry-run')).code).toBe(0);
-
-  const unread = JSON.parse((await videogen(undefined, 'status', 'held-by-command', '--json')).out);
-  expect(unread).toMatchObject({ state: 'needs-decision', note: expect.stringContaining(NO_KEYS) });
-  await held.decideSubmit({ decision: 'abandon' });
-  await failureOf(held.result());
 });
 
 test('after the rotation that the page shows, videos under a cap are still made', async () => {
