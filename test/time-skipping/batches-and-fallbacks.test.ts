@@ -375,17 +375,6 @@ describe('a fallback', () => {
     },
     'cannot be reached': { faults: [], at: 'closed port', posts: [0, 1], end: 'b' },
     'cuts the connection after the request': { faults: [{ kind: 'reset' }], posts: [1, 0], end: 'held' },
-    'refuses the content': {
-      faults: [{ kind: 'refused-content', stage: 'prompt' }],
-      posts: [1, 0],
-      end: 'ContentRefused',
-    },
-    'would get a request that our own check refuses': {
-      faults: [],
-      input: { request: { prompt: 'A red fox', aspectRatio: '16:9' } as object as VideoRequest },
-      posts: [0, 0],
-      end: 'InvalidRequest',
-    },
   };
   const names = Object.keys(ROWS);
 

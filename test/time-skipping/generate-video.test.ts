@@ -434,39 +434,15 @@ test('a caller that waits for the task learns at once that the job is held and h
   });
 });
 
-test('the policy of a job replaces that of its worker, which replaces hold', async () => {
-  await inWorld(env, { jobTimeMs: 0, onLostSubmit: 'fail' }, async ({ emulator, videos }) => {
-    const posts = () => emulator.calls.filter(({ call }) => call === 'submit').length;
-    emulator.next('submit', { kind: 'cut-body' });
-    const { taskId } = await videos.execute({ request, onLostSubmit: 'resubmit' });
-    expect(taskId).toBe(emulator.generations().at(-1)?.taskId);
-    expect(posts()).toBe(2);
-
-    emulator.next('submit', { kind: 'cut-body' });
-    const failure = await failureOf(videos.execute({ request }));
-    expectRow(failure, 'SubmitUnconfirmed', undefined);
-    expect(String(failure)).not.toContain('nobody decided');
-
-    // A request in flight at the deadline may have made a task.
-    emulator.next('submit', { kind: 'late', ms: 4_000 });
-    const late = await failureOf(videos.execute({ request, deadline: '3s' }));
-    expectRow(late, 'SubmitUnconfirmed', undefined);
-    expect(String(late)).toContain('attempt 1 ended before its answer was known');
-    expect(String(late)).not.toContain('nobody decided');
-    expect(posts()).toBe(4);
-  });
-});
-
 describe('the webhooks of a job', () => {
   /** The test server skips no more time once a job has left a workflow behind. */
   const polling = { min: '1s', max: '1s' } as const;
   const taskQueue = 'watched';
-  const receivers: WebhookReceiver[] = [];
   let standard: WebhookReceiver;
   let videos: VideoClient;
   let stop: () => Promise<void>;
   beforeAll(async () => {
-    standard = await receiver();
+    standard = await startWebhookReceiver();
     const webhooks = { secret: () => WEBHOOK_SECRET, url: standard.url, allow: ['127.0.0.1'] };
     const worker = await env.createWorker({ taskQueue, webhooks, worker: quickWorkflows() });
     stop = keepRunning(worker);
@@ -474,14 +450,8 @@ describe('the webhooks of a job', () => {
   });
   afterAll(async () => {
     await stop();
-    for (const one of receivers) await one.close();
+    await standard.close();
   });
-
-  async function receiver(statuses?: number[]): Promise<WebhookReceiver> {
-    const one = await startWebhookReceiver(statuses);
-    receivers.push(one);
-    return one;
-  }
 
   /** The workflow that delivers the last webhook of a job. */
   async function lastDelivery({ workflowId }: { workflowId: string }) {
@@ -493,32 +463,13 @@ describe('the webhooks of a job', () => {
   }
 
   /** The workflow that delivers the last webhook of a job that has ended. */
-  async function deliveryAfter(workflowId: string, more: { callbackUrl?: string } = {}) {
-    const job = await videos.start({ request, polling, ...more }, { workflowId });
+  async function deliveryAfter(workflowId: string) {
+    const job = await videos.start({ request, polling }, { workflowId });
     await job.result().catch(() => undefined);
     return lastDelivery(job);
   }
 
   const refuseNext = () => env.emulator.next('submit', { kind: 'refused', status: 400, message: 'no' });
-
-  test('a receiver that fails five times gets the event once, under one webhook-id and with a valid signature', async () => {
-    const { url, received, accepted } = await receiver([500, 503, 429, 404, 302]);
-    const delivery = await deliveryAfter('fox', { callbackUrl: url });
-    expect(await delivery.result()).toEqual({ status: 204, attempt: 6 });
-    expect(received.map(({ status }) => status)).toEqual([500, 503, 429, 404, 302, 204]);
-    expect(new Set(received.map(({ id }) => id))).toEqual(new Set([delivery.workflowId]));
-    const { taskId } = await videos.handle('fox').progress();
-    expect(accepted('fox')).toEqual([
-      expect.objectContaining({
-        id: delivery.workflowId,
-        type: 'video.completed',
-        data: { id: 'fox', taskId },
-      }),
-    ]);
-    // Thin: neither the prompt nor where the video is.
-    expect(received[0]?.body).not.toMatch(/red fox|file:|prompt|uri/);
-    expect(standard.received).toEqual([]);
-  });
 
   test('the default receiver of a worker hears of each job that names none: stored, cancelled, and refused twice', async () => {
     await (await deliveryAfter('stored')).result();
