@@ -13,7 +13,6 @@ import { createVideoClient, type VideoClient } from '../../src/client/video-clie
 import type { VideoJob } from '../../src/client/video-job';
 import type { VideoInput } from '../../src/contract/job';
 import { childName } from '../../src/contract/names';
-import { isVideoFailure } from '../../src/contract/video-failure';
 import { createVideoService, type OpenedVideoService } from '../../src/service';
 import { createFileStorage } from '../../src/storage';
 import {
@@ -27,7 +26,6 @@ import { createVideoWorker, type VideoWorkerOptions, type WorkerRole } from '../
 import { runHere } from '../cli/cli-here';
 import { blocksOf, commandsOf, expectShown, readPage, sectionOf, wordsOf } from '../support/docs-page';
 import { activities, historyOf } from '../support/history';
-import { ledgerOf } from '../support/ledger-of';
 import { captureLogs, type LogLine } from '../support/logs';
 import { atLength } from '../support/nightly';
 import { postsOf } from '../support/posts';
@@ -35,14 +33,12 @@ import { profileFor } from '../support/quick-profile';
 import { redirectSubmits, submittingOn } from '../support/redirect-submits';
 import { withConstants } from '../support/short-histories';
 import { filesIn, recordsIn } from '../support/stored-files';
-import { failureOf, inWorld, keepRunning, pause, quickWorkflows, untilProgress } from '../support/world';
-import { ONE_PARTITION, pendingSubmit, startSubmitting, untilQueued, untilWaiting } from './submit-backlog';
+import { failureOf, keepRunning, pause, quickWorkflows, untilProgress } from '../support/world';
 
 jest.setTimeout(120_000);
 
 const request = { prompt: 'A red fox', duration: 4 };
 const polling = { min: '1s', max: '1s' } as const;
-const pricesOf = (perSecond: number) => ({ currency: 'USD', table: [{ perSecond }] });
 const taskQueue = 'films';
 
 let env: VideoTestEnvironment;
@@ -65,7 +61,6 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'videogen-services-'));
   const emulated = { jobTimeMs: 0, videoBytes: 64 * 1024 };
   const dynamicConfig = {
-    ...ONE_PARTITION,
     // An eager activity skips the queue and gets no priority.
     'system.enableActivityEagerExecution': 'false',
   };
@@ -81,7 +76,7 @@ beforeAll(async () => {
   const { services, ...rest } = parse(onPage);
   const profile = {
     polling: { ...profileFor(0).polling, min: '100ms' },
-    prices: { ...pricesOf(0.1), defaults: { duration: 4 } },
+    prices: { currency: 'USD', table: [{ perSecond: 0.1 }], defaults: { duration: 4 } },
   };
   services['fal-seedance'].baseUrl = a.url;
   services['my-own'] = { ...services['my-own'], baseUrl: b.url, profile };
@@ -106,8 +101,8 @@ afterAll(async () => {
 });
 
 /** A service that a worker is given by the program, without a file. */
-function serviceAt({ url, apiKey }: Emulator, perSecond = 0.1): OpenedVideoService {
-  const profile = { ...profileFor(0), prices: pricesOf(perSecond) };
+function serviceAt({ url, apiKey }: Emulator): OpenedVideoService {
+  const profile = profileFor(0);
   const service = createVideoService({ baseUrl: url, apiKey: () => apiKey, profile });
   open.push(service);
   return { ...service, address: undefined };
@@ -171,23 +166,6 @@ test('an unknown service is refused at once: by a client that has the list, or e
   // Without the list a client may name a service, and gets the default of the worker without a name.
   for (const input of [{ request, service: 'my-own' }, { request }])
     expect(await plain.execute(input)).toMatchObject({ service: 'my-own' });
-});
-
-test('the same name and request at another service is the same job: nothing is paid twice', async () => {
-  const paidAtA = submitsOf(a);
-  const workflowId = 'one-name';
-  const first = await (await videos.start({ request, service: 'my-own' }, { workflowId })).result();
-  const joined = await videos.start({ request, service: 'fal-seedance' }, { workflowId });
-  expect(await joined.result()).toEqual(first);
-  // As after Temporal has forgotten the job: only the record in the storage knows it.
-  const again = await env.temporal.client.workflow.start('generateVideo', {
-    workflowId,
-    taskQueue,
-    args: [{ request, service: 'fal-seedance' }],
-    workflowIdReusePolicy: 'ALLOW_DUPLICATE',
-  });
-  expect(await again.result()).toMatchObject({ taskId: first.taskId, service: 'my-own' });
-  expect(submitsOf(a)).toBe(paidAtA);
 });
 
 test('the commands of the page print what it shows', async () => {
@@ -261,16 +239,13 @@ test('after the default service has changed, a retry stays at the service that h
 describe('a fallback', () => {
   const SERVICES = ['a', 'b'];
   const QUEUE = 'switching';
-  /** The only caller whose jobs are counted: one video, at the price of b. */
-  const CAPPED = 'thrifty';
-  const REFUSED = { kind: 'refused', status: 401, message: 'no foxes' } as const;
   const BUSY = { kind: 'rate-limited', retryAfter: 1 } as const;
 
   let switching: VideoClient;
   let stop: (() => Promise<void>) | undefined;
   beforeAll(async () => {
     const { client } = env.temporal;
-    stop = keepRunning(await startWorker({ taskQueue: QUEUE, caps: { keys: { [CAPPED]: { videos: 1 } } } }));
+    stop = keepRunning(await startWorker({ taskQueue: QUEUE }));
     const storage = createFileStorage(env.storageFolder);
     switching = await createVideoClient({ client, taskQueue: QUEUE, storage });
   });
@@ -278,7 +253,7 @@ describe('a fallback', () => {
 
   const startWorker = (options: VideoWorkerOptions) =>
     env.createWorker({
-      services: { a: serviceAt(a), b: serviceAt(b, 0.3) },
+      services: { a: serviceAt(a), b: serviceAt(b) },
       ...options,
       worker: { ...quickWorkflows(), interceptors: { activity: [redirectSubmits] }, ...options.worker },
     });
@@ -291,22 +266,6 @@ describe('a fallback', () => {
   const postsFor = (prompt: string) => [a, b].map((emulator) => postsOf(emulator, prompt).length);
   const historyAt = (service: string, { workflowId }: VideoJob) =>
     historyOf(env.temporal.client, childName(workflowId, service));
-
-  test('counts no refused submit under the caps, and that to the next service once, with its price', async () => {
-    const startCapped = (prompt: string) =>
-      start(prompt, { request: { prompt, duration: 5 }, caller: CAPPED });
-    a.next('submit', REFUSED);
-    expect(await (await startCapped('counted')).result()).toMatchObject({ service: 'b' });
-    expect((await ledgerOf(env.temporal.client, QUEUE)).counts).toMatchObject([
-      { scope: 'key', name: CAPPED, used: { videos: 1, USD: 1.5 }, reserved: { videos: 0 } },
-    ]);
-    const failure = await failureOf((await startCapped('one too many')).result());
-    expect(isVideoFailure(failure, 'CapReached')).toBe(true);
-    expect(['counted', 'one too many'].map(postsFor)).toEqual([
-      [1, 1],
-      [0, 0],
-    ]);
-  });
 
   /** Runs a worker for submits to a until the first attempt of one has ended. The retry after it comes a second later. */
   async function leaveAfterAttempt<T>(queue: string, work: () => Promise<T>): Promise<T> {
@@ -420,27 +379,6 @@ test('the priority of the caller of a batch applies to each activity that waits 
   });
 });
 
-test('submits wait in Temporal’s queue, ordered by the caller’s priority', async () => {
-  await inWorld(env, { jobTimeMs: 0 }, async (world) => {
-    const submit = `backlog-${randomUUID()}-submit`;
-    const order = [5, 5, 3, 3, 1];
-    const jobs: VideoJob[] = [];
-    for (const [index, priorityKey] of order.entries()) {
-      const request = { prompt: `${priorityKey} ${index}` };
-      const temporal = { priority: { priorityKey } };
-      jobs.push(await world.videos.start({ request, polling }, { ...submittingOn(submit), temporal }));
-    }
-    await untilQueued(env, submit, jobs);
-    expect(world.emulator.calls).toEqual([]);
-
-    const stop = await startSubmitting(env, world, submit);
-    for (const job of jobs) await job.result();
-    await stop();
-    const posted = world.emulator.generations().map(({ request }) => Number(request.prompt[0]));
-    expect(posted).toEqual([1, 3, 3, 5, 5]);
-  });
-});
-
 /** The identity of the worker that ran each activity, by activity type. */
 async function workersOf({ workflowId }: VideoJob): Promise<Record<string, string>> {
   const { events } = await historyOf(env.temporal.client, workflowId);
@@ -488,34 +426,4 @@ test('a submit and a download wait for a worker of their own queue, and the job 
     expect(await details()).not.toContain('No worker serves');
     expect(await workersOf(job)).toEqual({ submitVideo: 'submits', downloadVideo: 'downloads' });
   });
-});
-
-// Last: it leaves the service paused for ten minutes.
-test('while one service answers only 429, jobs of another end as if they were alone', async () => {
-  const paused = Array.from({ length: 100 }, () => ({ kind: 'rate-limited', retryAfter: 600 }) as const);
-  a.next('submit', ...paused);
-  const startAt = (service: string, count: number) =>
-    Promise.all(Array.from({ length: count }, () => videos.start({ request, service })));
-  const before = [submitsOf(a), submitsOf(b)] as const;
-  const stuck = await startAt('fal-seedance', 12);
-  await untilWaiting(env, stuck);
-  while (submitsOf(a) === before[0]) await untilWaiting(env, stuck);
-  const quick = await startAt('my-own', 4);
-  for (const job of quick) {
-    expect(await job.result()).toMatchObject({ service: 'my-own', polls: 1 });
-    // One attempt each: none was paused or limited.
-    const past = activities(await historyOf(env.temporal.client, job.workflowId));
-    expect(past.map(({ type, attempts }) => ({ type, attempts }))).toEqual(
-      ['routeJob', 'submitVideo', 'pollVideo', 'downloadVideo'].map((type) => ({ type, attempts: 1 })),
-    );
-  }
-  expect(submitsOf(b) - before[1]).toBe(quick.length);
-  for (const job of stuck) {
-    expect(await job.progress()).toMatchObject({ phase: 'submitting', service: 'fal-seedance' });
-    const { activityOptions } = (await pendingSubmit(env, job)) ?? {};
-    expect(activityOptions?.taskQueue?.name).toBe(`${taskQueue}-submit-fal-seedance`);
-  }
-  // The others wait in Temporal, not in calls.
-  expect(submitsOf(a) - before[0]).toBeLessThan(stuck.length);
-  await Promise.all(stuck.map(terminate));
 });
