@@ -5,7 +5,6 @@ import { connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { run } from '../../src/cli/run';
-import type { VideoRequest } from '../../src/contract/request';
 import { freePort } from '../../src/temporal-server/loopback-port';
 import type { Emulator } from '../../src/testing';
 import { startEmulator } from '../../src/testing/emulator';
