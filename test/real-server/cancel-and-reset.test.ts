@@ -221,26 +221,6 @@ describe('a cancellation', () => {
     },
   );
 
-  test('of a batch cancels the items that it joined too, and lists the task of each', async () => {
-    await inWorld(env, { jobTimeMs: 60_000 }, async ({ emulator, videos, storageFolder }) => {
-      const workflowId = 'cancelled-later';
-      const start = () => videos.startBatch({ requests: requests(2) }, { workflowId });
-      const first = await start();
-      await untilItems(env, first, 'waiting', 2);
-      await handleOf(first).terminate('a test');
-      const again = await start();
-      await untilItems(env, again, 'waiting', 2);
-      await again.cancel();
-      await failureOf(again.result());
-      for (const item of [1, 2])
-        expect(await videos.find(`${workflowId}-${item}`)).toMatchObject({ state: 'cancelled' });
-      const lines = parseResults(await readFile(join(storageFolder, resultsKey(workflowId)), 'utf8'));
-      const tasks = lines.map((line) => line.outcome === 'failed' && line.details.taskId);
-      const paid = emulator.generations().map(({ taskId }) => taskId);
-      expect(tasks.sort()).toEqual(paid.sort());
-    });
-  });
-
   test('of a batch that is writing its results loses none of them', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'videogen-batch-'));
     const files = createFileStorage(folder);

@@ -161,17 +161,17 @@ describe('the name of a job that has ended', () => {
   });
 
   test('whose submit was lost is not reused, even if a resubmission was refused', async () => {
-    await inWorld(env, {}, async ({ emulator, videos }) => {
+    await inWorld(env, { onLostSubmit: 'fail' }, async ({ emulator, videos }) => {
       emulator.next('submit', { kind: 'reset' });
       const lost = newName();
-      const failed = videos.execute({ request, onLostSubmit: 'fail' }, { workflowId: lost });
+      const failed = videos.execute({ request }, { workflowId: lost });
       expectRow(await failureOf(failed), 'SubmitUnconfirmed', undefined);
       const again = await failureOf(videos.submit({ request }, { workflowId: lost }));
       expectRow(again, 'SubmitUnconfirmed', undefined);
       expect(String(again)).toContain('continue with videogen retry');
 
       emulator.next('submit', { kind: 'reset' }, { kind: 'refused', status: 401, message: 'no such key' });
-      const job = await videos.start({ request }, { workflowId: newName() });
+      const job = await videos.start({ request, onLostSubmit: 'hold' }, { workflowId: newName() });
       await untilProgress(job, isHeld);
       await job.decideSubmit({ decision: 'resubmit' });
       expectRow(await failureOf(job.result()), 'Unauthorized', undefined);
