@@ -16,7 +16,7 @@ import { join, relative } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { CopyFailed, checkOut, copyOut } from '../../src/cli/copy-out';
 import { exitCodeOf } from '../../src/cli/exit-codes';
-import { processTerminal, untilInterrupted } from '../../src/cli/terminal';
+import { processTerminal } from '../../src/cli/terminal';
 import { failureOf } from '../support/world';
 
 let folder: string;
@@ -90,20 +90,6 @@ describe('Ctrl-C', () => {
         if (!before[index]?.includes(listener)) process.off(signal, listener);
       }
     }
-  });
-
-  it.each(signals)('as %s calls every listener once', async (signal) => {
-    const terminal = processTerminal();
-    const called: string[] = [];
-    terminal.onInterrupt(() => called.push('registered'));
-    const remove = terminal.onInterrupt(() => called.push('removed'));
-    remove();
-    const waiting = untilInterrupted(terminal);
-    process.emit(signal);
-    await waiting;
-    expect(called).toEqual(['registered']);
-    // It is not lost on a later listener.
-    await untilInterrupted(terminal);
   });
 
   it('exits the second time', () => {

@@ -251,12 +251,6 @@ describe('the process that inspects videos', () => {
     );
   });
 
-  it('inspects file after file', async () => {
-    replaceBy(answer(SMALL));
-    const answers = await Promise.all(['a', 'b', 'c'].map(answerOf));
-    expect(new Set(answers).size).toBe(1);
-  });
-
   it('is replaced when it has grown too large', async () => {
     replaceBy(answer('rssBytes: 1e9'));
     expect(await answerOf('a')).not.toBe(await answerOf('b'));

@@ -221,29 +221,6 @@ test('a cancelled job is retried with its task, which is not paid again, and onl
   });
 });
 
-test('a failed generation is paid again only after a decision, and its retry knows the request', async () => {
-  await inWorld(env, { jobTimeMs: 0 }, async ({ emulator, videos, taskQueue }) => {
-    const failure = { kind: 'failed-task', code: 'season', message: 'no foxes today' } as const;
-    emulator.next('submit', failure);
-    const { workflowId } = await ended(
-      await videos.start({ request, polling, storage: 'foxes/' }, { workflowId: newName('fox') }),
-    );
-    const refused = await videogen(['retry', workflowId]);
-    expect(refused).toMatchObject({ code: 2, out: '' });
-    expect(refused.err).toContain(`  videogen retry '${workflowId}' --resubmit\n`);
-    expect(emulator.generations()).toHaveLength(1);
-
-    const { out } = await videogen(['retry', workflowId, '--resubmit']);
-    expect(out).toBe(`${workflowId}-retry-1\n`);
-    const { video } = await videos.handle(out.trim()).result();
-    expect(video.uri).toContain('/foxes/');
-    expect(emulator.generations()).toHaveLength(2);
-    expect(await videos.find(out.trim())).toMatchObject({ taskQueue });
-    expect((await videogen(['retry', workflowId])).err).toContain('--resubmit');
-    expect((await videogen(['retry', out.trim()])).err).toContain('has succeeded.');
-  });
-});
-
 test('refused content is not sent again before a decision: the commands of its page', async () => {
   await inWorld(env, { jobTimeMs: 0 }, async ({ emulator, videos }) => {
     emulator.next('submit', { kind: 'refused-content', stage: 'prompt' });
