@@ -218,6 +218,11 @@ test('an unknown state is logged once per word, not once per poll, and what is c
     const { cost } = await videos.execute({ request }, { workflowId });
     expect(cost).toEqual({ charged: usd(0.45) });
     expect((await handleOf(workflowId).describe()).memo).toMatchObject({ [COST_MEMO]: cost });
+    // The emulator charges nothing for a task that fails, which is not the same as saying nothing.
+    emulator.next('submit', { kind: 'failed-task', code: 'foxes', message: 'no foxes' });
+    const failed = await videos.start({ request });
+    await failureOf(failed.result());
+    expect((await failed.progress()).cost).toEqual({ charged: usd(0) });
     // Log lines arrive late; the line of the download is the last one.
     while (linesWith('stored').length === 0) await pause();
   });
