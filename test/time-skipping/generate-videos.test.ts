@@ -5,7 +5,7 @@ import { type BatchResult, type ItemResult, parseResults } from '../../src/contr
 import type { VideoRequest } from '../../src/contract/request';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
 import { expectRow } from '../support/expect-row';
-import { captureLogs, type LogLine } from '../support/logs';
+import { captureLogs } from '../support/logs';
 import {
   failureOf,
   inWorld,
@@ -20,9 +20,8 @@ const MINUTE = 60_000;
 const RARE_POLLS = { polling: { min: '30s', max: '30s' } };
 
 let env: VideoTestEnvironment;
-let _logs: LogLine[];
 beforeAll(async () => {
-  _logs = captureLogs();
+  captureLogs();
   env = await createVideoTestEnvironment();
 });
 afterAll(() => env.teardown());
