@@ -113,6 +113,31 @@ test('a failed item is listed with its task and does not stop the rest; started 
   });
 });
 
+test('with onFailure stop, running items finish, no more are started, and the failure says so; started again, the batch continues with the rest', async () => {
+  await inWorld(env, { jobTimeMs: MINUTE }, async (world) => {
+    const { videos, emulator, storageFolder } = world;
+    emulator.next('submit', { kind: 'refused', status: 400, message: 'No foxes.' });
+    const start = () =>
+      videos.startBatch(
+        { requests: requests(5), window: 3, onFailure: 'stop', ...RARE_POLLS },
+        { workflowId: 'stopped' },
+      );
+    const failure = await failureOf((await start()).result());
+    expectRow(failure, 'InvalidRequest', undefined);
+    expect(String(failure)).toMatch(
+      /No foxes; item \d failed and the batch stopped with 2 stored and 1 failed of 5, listed in file:/,
+    );
+    expect(emulator.generations()).toHaveLength(2);
+    const results = parseResults(
+      await readFile(join(storageFolder, 'batches/stopped/results.jsonl'), 'utf8'),
+    );
+    expect(results.map(({ outcome }) => outcome).sort()).toEqual(['failed', 'succeeded', 'succeeded']);
+
+    expect(await (await start()).result()).toMatchObject({ items: 5, succeeded: 4, failed: 1 });
+    expect(postsOf(world)).toHaveLength(5);
+  });
+});
+
 test('a cancelled batch starts no more items and lists the paid tasks; started again, it adopts those and submits the rest', async () => {
   await inWorld(env, { jobTimeMs: MINUTE }, async (world) => {
     const { videos, emulator, storageFolder } = world;
