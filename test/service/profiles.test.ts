@@ -414,6 +414,7 @@ describe('a proposed profile', () => {
     [{ user: { id: 5 }, account_id: 'x', order: { reference: 'r' } }, 'order.reference'],
     [{ deep: { down: { job_ref: 'd' } }, top: { job_ref: 't' } }, 'top.job_ref'],
     [{ job: { zone: 'eu' }, ref: 'r' }, 'ref'],
+    [{ task_ref: 'HTTPS://example.com/t', ref: 'r' }, 'ref'],
     [{ meta: JSON.stringify({ job: { ref: 'j' } }) }, 'meta.job.ref'],
   ])('finds the id in %j at %s', (body, taskId) => {
     expect(readOf(submitted(body))).toEqual({ taskId });

@@ -190,6 +190,8 @@ describe("the service's own code and message", () => {
   it.each([
     [{ error: { ...c, type: 't' }, code: 'x', message: 'y' }, c],
     [{ error: JSON.stringify(c) }, c],
+    // A message is what the service wrote, also if that looks like JSON.
+    [{ error: { message: '{"a":1}' } }, { message: '{"a":1}' }],
     [
       { code: 1200, msg: 'No balance' },
       { code: '1200', message: 'No balance' },
