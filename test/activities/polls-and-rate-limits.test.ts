@@ -329,6 +329,8 @@ describe('a worker', () => {
     const { kind, nextPollMs } = await submit();
     await world.poll({ kind, polledMs: 60_000, waitedMs: 65_000, ...polled }).result;
     expect((await submit()).nextPollMs !== nextPollMs).toBe(learns);
+    const why = learns ? 'by the last 1 such tasks' : 'because no such task has ended here yet';
+    expect(world.linesOf('submitted')[1]).toMatchObject({ firstPoll: expect.stringContaining(why) });
     for (const other of [{ resolution: '480p' }, { duration: 6 }])
       expect((await submit(other)).nextPollMs).toBe(nextPollMs);
   });

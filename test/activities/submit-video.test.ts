@@ -206,6 +206,9 @@ test('what is doubtful in the answer to a submit is logged', async () => {
   await submit().result;
   const doubt = 'task_id is a and data.task_id is b';
   expect(linesOf('ambiguousAnswer')).toEqual([{ taskId: 'a', doubt }]);
+  const clear = createMemoryWorld(undefined, { service: { start: async () => ({ taskId: 'a' }) } });
+  await clear.submit().result;
+  expect(clear.linesOf('ambiguousAnswer')).toEqual([]);
 });
 
 test('the idempotency key is the same for every attempt and every run of a job, and of an activity without a workflow', async () => {
