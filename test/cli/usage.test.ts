@@ -18,6 +18,7 @@ import { DecisionRefused } from '../../src/contract/lost-submit';
 import { VideoFailure } from '../../src/contract/video-failure';
 import { ServerUnavailable } from '../../src/temporal-server';
 import { freePort } from '../../src/temporal-server/loopback-port';
+import { wordsOf } from '../support/docs-page';
 import { PNG, sha256Of } from '../support/images';
 import { failureOf } from '../support/world';
 import { runHere } from './cli-here';
@@ -45,10 +46,6 @@ const ONE_SENTENCE = /^[^\n]+\.\n$/;
 const SERVICE = { VIDEO_API_BASE_URL: 'http://127.0.0.1:1', VIDEO_API_KEY: 'sk-x' };
 
 describe('help', () => {
-  /** The words that a shell would pass for an example. */
-  const wordsOf = (line: string) =>
-    [...line.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, plain]) => quoted ?? plain ?? '');
-
   it('is on standard output, and without a command on standard error, with the code of bad usage', async () => {
     const { code, out, err } = await videogen(['--help']);
     expect([code, err]).toEqual([0, '']);

@@ -1,3 +1,5 @@
+import { wordsOf } from '../support/docs-page';
+
 /** The commands of the deployment page that `npm run compose:try` runs as they are written there. */
 export const COMMANDS = {
   settings: 'cp .env.example .env',
@@ -10,5 +12,4 @@ export const COMMANDS = {
 } as const;
 
 /** The arguments of `docker` in one of them. */
-export const argumentsOf = (command: string): string[] =>
-  [...command.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, plain]) => quoted ?? plain ?? '').slice(1);
+export const argumentsOf = (command: string): string[] => wordsOf(command).slice(1);

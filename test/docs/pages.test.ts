@@ -7,7 +7,15 @@ import { BUILT_IN_PROFILES } from '../../src/service';
 import { parser } from '../cli/parser';
 import { DIALECT_NAMES } from '../dialects';
 import { OWN_INTERFACES } from '../dialects/own-interfaces';
-import { blocksOf, pageNames, readPage, readReadme, readSkill, sectionOf } from '../support/docs-page';
+import {
+  blocksOf,
+  pageNames,
+  readPage,
+  readReadme,
+  readSkill,
+  sectionOf,
+  wordsOf,
+} from '../support/docs-page';
 import { brokenLinks, pagesIn } from '../support/markdown-links';
 
 const ROOT = join(__dirname, '../..');
@@ -88,9 +96,6 @@ describe('the command line', () => {
       return command === undefined ? [] : [wordsOf(command)];
     });
   }
-
-  const wordsOf = (line: string): string[] =>
-    [...line.matchAll(/"([^"]*)"|'([^']*)'|(\S+)/g)].map(([, a, b, c]) => a ?? b ?? c ?? '');
 
   it('accepts every videogen command of the README, SKILL.md and the pages', async () => {
     const lines = Object.values(all).flatMap(commandLines);

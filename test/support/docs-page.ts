@@ -55,10 +55,10 @@ export function commandsOf(text: string): ShownCommand[] {
   );
 }
 
-/** The words of a command of ours, after its name. Quotes hold words together. */
+/** The words of a command on a page, without the name of ours. Quotes hold words together. */
 export function wordsOf(command: string): string[] {
-  const words = command.replace(/^(npx )?videogen /, '').matchAll(/"([^"]*)"|(\S+)/g);
-  return [...words].map(([, quoted, plain]) => quoted ?? plain ?? '');
+  const words = command.replace(/^(npx )?videogen /, '').matchAll(/"([^"]*)"|'([^']*)'|(\S+)/g);
+  return [...words].map(([, double, single, plain]) => double ?? single ?? plain ?? '');
 }
 
 /** Expects the output to contain the lines of the page in their order; `…` stands for anything. */
